@@ -1,0 +1,35 @@
+// The benchmark's cases: names and shapes as in peers.py, so that rates can be set side by side.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace attune::bench {
+
+struct Case {
+    std::string name;
+    int64_t batch, query_heads, kv_heads, queries, keys, head_dim, value_dim;
+    std::string mask = "none";
+    bool counts_half = false; // peers count N M / 2 pairs for causal, a little less than are attended
+
+    /** Bytes of K and V, each counted once. */
+    double kv_bytes() const;
+    /** Bytes of Q, K, V and the output. */
+    double tensor_bytes() const;
+    /** Whether memory limits it: each byte of K and V serves so few queries (N Hq / Hkv of them, 16 at most, half as many
+     * operations a byte) that reading it takes longer than computing with it on any x86 core. */
+    bool memory_bound() const { return queries * query_heads <= 16 * kv_heads; }
+};
+
+const std::vector<Case> &named_cases();
+std::optional<Case> find_case(const std::string &name);
+
+/** Pairs (query, key) attended in one head. The mask must be one the runtime accepts for this shape. */
+double attended_pairs(const Case &c);
+
+/** Operations of one call: 2 B Hq pairs (D + Dv), where pairs are those attended, or N M / 2 where the case counts half. */
+double useful_flops(const Case &c);
+
+} // namespace attune::bench

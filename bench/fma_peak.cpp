@@ -1,0 +1,124 @@
+// Chains of independent multiply-adds, enough of them to hide their latency: 4 cycles x 2 a cycle is 8 at least. AVX-512 has
+// 32 registers for 24 chains, the others 16 for 12.
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <immintrin.h>
+
+#include "attune/attune.h"
+#include "bench/machine.h"
+#include "bench/threads.h"
+
+namespace attune::bench {
+namespace {
+
+constexpr double burst_seconds = 5e-3;
+constexpr double rest_seconds = 50e-3;
+constexpr int first_bursts = 20;
+constexpr float factor = 0.999f, term = 0.001f; // x -> factor x + term stays near 1: neither overflow nor denormals
+
+/** A chain loop: runs `steps` rounds and returns a value that depends on all of them. */
+using Chains = float (*)(int64_t steps);
+
+struct PeakLoop {
+    Chains run;
+    double flops_per_step;
+};
+
+__attribute__((target("avx512f"))) float chains_avx512(int64_t steps) {
+    constexpr int chains = 24;
+    __m512 sum[chains];
+    for (int i = 0; i < chains; ++i)
+        sum[i] = _mm512_set1_ps(static_cast<float>(i));
+    const __m512 x = _mm512_set1_ps(factor), y = _mm512_set1_ps(term);
+    for (int64_t step = 0; step < steps; ++step) {
+#pragma GCC unroll 24
+        for (int i = 0; i < chains; ++i)
+            sum[i] = _mm512_fmadd_ps(sum[i], x, y);
+    }
+    float total = 0;
+    for (int i = 0; i < chains; ++i)
+        total += _mm512_cvtss_f32(sum[i]);
+    return total;
+}
+
+__attribute__((target("avx2,fma"))) float chains_avx2(int64_t steps) {
+    constexpr int chains = 12;
+    __m256 sum[chains];
+    for (int i = 0; i < chains; ++i)
+        sum[i] = _mm256_set1_ps(static_cast<float>(i));
+    const __m256 x = _mm256_set1_ps(factor), y = _mm256_set1_ps(term);
+    for (int64_t step = 0; step < steps; ++step) {
+#pragma GCC unroll 12
+        for (int i = 0; i < chains; ++i)
+            sum[i] = _mm256_fmadd_ps(sum[i], x, y);
+    }
+    float total = 0;
+    for (int i = 0; i < chains; ++i)
+        total += _mm256_cvtss_f32(sum[i]);
+    return total;
+}
+
+float chains_sse2(int64_t steps) {
+    constexpr int chains = 12;
+    __m128 sum[chains];
+    for (int i = 0; i < chains; ++i)
+        sum[i] = _mm_set1_ps(static_cast<float>(i));
+    const __m128 x = _mm_set1_ps(factor), y = _mm_set1_ps(term);
+    for (int64_t step = 0; step < steps; ++step) {
+#pragma GCC unroll 12
+        for (int i = 0; i < chains; ++i)
+            sum[i] = _mm_add_ps(_mm_mul_ps(sum[i], x), y);
+    }
+    float total = 0;
+    for (int i = 0; i < chains; ++i)
+        total += _mm_cvtss_f32(sum[i]);
+    return total;
+}
+
+PeakLoop loop_for(std::string_view cpu_class) {
+    if (cpu_class == "avx512") return {chains_avx512, 24 * 16 * 2};
+    if (cpu_class == "avx2") return {chains_avx2, 12 * 8 * 2};
+    return {chains_sse2, 12 * 4 * 2};
+}
+
+/** Makes the compiler believe that `value` is used: the loops would be optimised away. */
+void keep(float value) { asm volatile("" : : "x"(value)); }
+
+/** Steps that take about burst_seconds on one thread. */
+int64_t steps_of_a_burst(Chains run) {
+    for (int64_t steps = 1000;; steps *= 2) {
+        const double start = now();
+        keep(run(steps));
+        if (const double seconds = now() - start; seconds > burst_seconds / 4)
+            return static_cast<int64_t>(double(steps) * burst_seconds / seconds);
+    }
+}
+
+} // namespace
+
+FmaPeak::FmaPeak(int32_t threads) : threads_(threads), steps_(steps_of_a_burst(loop_for(attune_cpu_class()).run)) {
+    for (int i = 0; i < first_bursts; ++i)
+        burst();
+}
+
+void FmaPeak::sample() {
+    if (now() - last_ > rest_seconds) burst();
+}
+
+double FmaPeak::gflops() const { return fastest_.back(); }
+
+void FmaPeak::burst() {
+    const PeakLoop loop = loop_for(attune_cpu_class());
+    std::vector<float> totals(static_cast<std::size_t>(threads_));
+    const double seconds = time_together(threads_, [&](int32_t thread) { totals[static_cast<std::size_t>(thread)] = loop.run(steps_); });
+    for (float total : totals)
+        keep(total);
+    double rate = loop.flops_per_step * double(steps_) * threads_ / seconds * 1e-9;
+    for (double &place : fastest_)
+        if (rate > place) std::swap(rate, place);
+    last_ = now();
+}
+
+} // namespace attune::bench

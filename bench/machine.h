@@ -1,0 +1,39 @@
+// What this machine can do at most: the limits that rates are shares of.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace attune::bench {
+
+/** Bytes of the last-level cache, from sysconf or sysfs; 32 MiB where neither knows. */
+int64_t last_level_cache_bytes();
+
+/** Bytes this process can still use: /proc/meminfo's MemAvailable, or what its control group leaves if that is less. */
+int64_t available_memory_bytes();
+
+/** The rate of f32 multiply-adds, counted as 2 operations each, on `threads` threads at once, with the widest vectors of
+ * attune_cpu_class(). Plain x86-64 has no fused form: there it multiplies, then adds. Sampled in bursts of 5 ms spread over the
+ * program's run, so that clocks and neighbours that change meet the peak and what is compared with it alike. */
+class FmaPeak {
+public:
+    explicit FmaPeak(int32_t threads); // takes some 100 ms
+    /** One more burst, unless the last was less than 50 ms ago. */
+    void sample();
+    /** GFLOP/s of the third fastest burst: a single one was seen 20 % above all the others. */
+    double gflops() const;
+
+private:
+    void burst();
+
+    int32_t threads_;
+    int64_t steps_;                   // of the loop in a burst
+    double last_ = 0;                 // when the last burst ended
+    std::array<double, 3> fastest_{}; // GFLOP/s, descending
+};
+
+/** GB/s (10^9) read from memory by `threads` threads at once: the fastest of several passes over a buffer of four times the
+ * last-level cache, at most 1 GiB and half of the available memory. 0 if there is no memory for it. */
+double measure_read_bandwidth(int32_t threads);
+
+} // namespace attune::bench

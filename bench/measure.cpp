@@ -1,0 +1,89 @@
+#include "bench/measure.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "bench/machine.h"
+#include "bench/reference.h"
+#include "bench/threads.h"
+#include "bench/workload.h"
+
+namespace attune::bench {
+namespace {
+
+/** A schedule being timed. */
+struct Contender {
+    AttentionPlan plan;
+    Measurement result;
+};
+
+Result<std::vector<Contender>> plan_all(const Case &c, const Settings &settings) {
+    std::vector<Contender> contenders;
+    for (const std::string &schedule : settings.schedules) {
+        Result<AttentionPlan> plan = AttentionPlan::create({ATTUNE_F32, c.head_dim, c.value_dim, c.mask, schedule, nullptr});
+        if (!plan) return plan.status();
+        contenders.push_back({std::move(*plan), {schedule, std::numeric_limits<double>::infinity(), 0, 0}});
+    }
+    return contenders;
+}
+
+/** Runs every copy once; keeps the time of one if it is the fastest so far. */
+Status time_round(Contender &contender, const std::vector<AttentionArgs> &copies, Call &call) {
+    const double start = now();
+    for (const AttentionArgs &args : copies)
+        if (Status status = contender.plan.run(args, call); !status) return status;
+    contender.result.seconds = std::min(contender.result.seconds, (now() - start) / double(copies.size()));
+    contender.result.workspace_bytes = std::max(contender.result.workspace_bytes, static_cast<int64_t>(call.workspace_bytes));
+    return {};
+}
+
+/** Checks one call's output, over an output of NaN: what the kernel doesn't write must not pass. The call warms up as well. */
+Status check_output(Contender &contender, const Case &c, const Workload &workload, Call &call) {
+    std::fill_n(workload.out(), workload.out_count(), std::nanf(""));
+    if (Status status = contender.plan.run(workload.args(0), call); !status) return status;
+    contender.result.max_error = max_error(c, workload);
+    return {};
+}
+
+Status check_memory(const Case &c) {
+    const double available = double(available_memory_bytes());
+    if (c.tensor_bytes() <= available) return {};
+    return {ATTUNE_OUT_OF_MEMORY,
+            fmt::format("{} takes {:.1f} GB; {:.1f} GB of memory are available", c.name, c.tensor_bytes() * 1e-9, available * 1e-9)};
+}
+
+} // namespace
+
+Status check(const Case &c, const Settings &settings) {
+    const Status status = plan_all(c, settings).status();
+    return status.ok() ? check_memory(c) : status;
+}
+
+Result<CaseResult> measure(const Case &c, const Settings &settings) {
+    Result<std::vector<Contender>> contenders = plan_all(c, settings);
+    if (!contenders) return contenders.status();
+    if (const Status status = check_memory(c); !status) return status;
+    const Rotation rotation = rotation_for(c);
+    const Workload workload(c, rotation.copies);
+    std::vector<AttentionArgs> copies;
+    for (int64_t copy = 0; copy < workload.copies(); ++copy)
+        copies.push_back(workload.args(copy));
+    Call call(settings.threads);
+    for (Contender &contender : *contenders)
+        if (Status status = check_output(contender, c, workload, call); !status) return status;
+    const double budget = settings.seconds * double(contenders->size()), start = now();
+    for (double elapsed = 0; elapsed < budget; elapsed = now() - start) {
+        if (settings.report) settings.report(elapsed / budget);
+        for (Contender &contender : *contenders)
+            if (Status status = time_round(contender, copies, call); !status) return status;
+    }
+    CaseResult result{{}, rotation.copies, rotation.capped};
+    for (Contender &contender : *contenders)
+        result.schedules.push_back(std::move(contender.result));
+    return result;
+}
+
+} // namespace attune::bench

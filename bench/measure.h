@@ -1,0 +1,43 @@
+// Timing schedules against each other on one case.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "attune/attune.hpp"
+#include "bench/cases.h"
+
+namespace attune::bench {
+
+struct Settings {
+    std::vector<std::string> schedules;
+    int32_t threads = 1;
+    double seconds = 0.5;                        // of timing for each schedule
+    std::function<void(double fraction)> report; // called as the timing goes on; may be empty
+};
+
+/** One schedule's result on a case. */
+struct Measurement {
+    std::string schedule;
+    double seconds = 0;      // of the fastest call
+    double max_error = 0;    // against float64, relative to max |v|
+    int64_t workspace_bytes; // the most scratch memory a call held
+};
+
+struct CaseResult {
+    std::vector<Measurement> schedules;
+    int64_t copies = 1;  // of the tensors, timed in turn
+    bool capped = false; // memory allowed fewer than wanted
+};
+
+/** What measure() would answer at once: what the library says of the schedules and the mask, and whether the tensors fit. */
+Status check(const Case &c, const Settings &settings);
+
+/** Times one call of each schedule in turn, round after round, for settings.seconds a schedule, and keeps each one's fastest.
+ * A round over several copies of the tensors is timed as a whole and divided by their number. Errors: what the library says of
+ * a schedule, mask or shape; ATTUNE_OUT_OF_MEMORY where the tensors don't fit. */
+Result<CaseResult> measure(const Case &c, const Settings &settings);
+
+} // namespace attune::bench

@@ -1,0 +1,47 @@
+// The tensors a case is timed on.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "attune/attune.hpp"
+#include "bench/buffer.h"
+#include "bench/cases.h"
+
+namespace attune::bench {
+
+/** How many copies of a case's tensors to time over, in turn. */
+struct Rotation {
+    int64_t copies;
+    bool capped; // memory allows fewer than four times the last-level cache needs
+};
+
+/** Enough copies that K and V outgrow four times the last-level cache, in at most half of the available memory; one copy where
+ * memory isn't the limit. */
+Rotation rotation_for(const Case &c);
+
+/** Unit-normal Q, K and V, the same in every copy, and an output for each. */
+class Workload {
+public:
+    /** Throws std::bad_alloc. */
+    Workload(const Case &c, int64_t copies);
+
+    int64_t copies() const { return static_cast<int64_t>(copies_.size()); }
+    AttentionArgs args(int64_t copy) const;
+    const float *q() const { return copies_[0].q.get(); }
+    const float *k() const { return copies_[0].k.get(); }
+    const float *v() const { return copies_[0].v.get(); }
+    /** The output of copy 0. */
+    float *out() const { return copies_[0].out.get(); }
+    int64_t out_count() const { return case_.batch * case_.query_heads * case_.queries * case_.value_dim; }
+    int64_t v_count() const { return case_.batch * case_.kv_heads * case_.keys * case_.value_dim; }
+
+private:
+    struct Tensors {
+        Buffer q, k, v, out;
+    };
+    Case case_;
+    std::vector<Tensors> copies_;
+};
+
+} // namespace attune::bench

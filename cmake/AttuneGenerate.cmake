@@ -1,0 +1,73 @@
+# How a Halide generator's output becomes objects that link beside any other Halide library: every symbol that Halide's runtime
+# defines is renamed, in the runtime and in each kernel, with the prefix attune_.
+include_guard(GLOBAL)
+include("${CMAKE_CURRENT_LIST_DIR}/AttuneHalide.cmake")
+
+# Sets `out` to the Halide targets of CPU classes, separated by commas. The list is as long as what kernels are tuned for:
+# Halide picks the first whose features the CPU has.
+function(_attune_target_strings out)
+    set(avx2 x86-64-linux-sse41-avx-f16c-fma-avx2)
+    set(avx512 ${avx2}-avx512-avx512_skylake)
+    set(x86-64 x86-64-linux)
+    set(strings)
+    foreach(class IN LISTS ARGN)
+        list(APPEND strings ${${class}})
+    endforeach()
+    list(JOIN strings "," joined)
+    set(${out} "${joined}" PARENT_SCOPE)
+endfunction()
+
+# Runs generator GENERATOR of EXECUTABLE once for all TARGETS (CPU classes). Sets `objects` to the objects it makes: one for each
+# target and, where there are several, the wrapper that picks among them. The header is DIRECTORY/NAME.h.
+function(_attune_generate objects)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;EXECUTABLE;GENERATOR;DIRECTORY" "TARGETS;PARAMETERS")
+    _attune_target_strings(targets ${arg_TARGETS})
+    string(REPLACE "," ";" targets "${targets}")
+    list(TRANSFORM targets APPEND -user_context-large_buffers-no_runtime)
+
+    set(parts ${targets})
+    list(TRANSFORM parts PREPEND "${arg_NAME}-")
+    list(APPEND parts ${arg_NAME}_wrapper)
+    list(LENGTH targets count)
+    if(count EQUAL 1)
+        set(parts ${arg_NAME})
+    endif()
+
+    get_property(symbols GLOBAL PROPERTY ATTUNE_RUNTIME_SYMBOLS)
+    set(raw "${arg_DIRECTORY}/${arg_NAME}.generated")
+    set(outputs)
+    set(rename)
+    foreach(part IN LISTS parts)
+        list(APPEND outputs "${arg_DIRECTORY}/${part}.o")
+        list(APPEND rename COMMAND "${CMAKE_OBJCOPY}" "--redefine-syms=${symbols}" "${raw}/${part}.o" "${arg_DIRECTORY}/${part}.o")
+    endforeach()
+    list(JOIN targets "," targets)
+    add_custom_command(
+        OUTPUT ${outputs} "${arg_DIRECTORY}/${arg_NAME}.h"
+        COMMAND "${CMAKE_COMMAND}" -E make_directory "${raw}"
+        COMMAND
+            ${arg_EXECUTABLE} -g ${arg_GENERATOR} -f ${arg_NAME} -n ${arg_NAME} -o "${raw}" -e object,c_header "target=${targets}"
+            ${arg_PARAMETERS}
+        COMMAND "${CMAKE_COMMAND}" -E copy "${raw}/${arg_NAME}.h" "${arg_DIRECTORY}/${arg_NAME}.h"
+        ${rename}
+        COMMAND "${CMAKE_COMMAND}" -E rm -r "${raw}"
+        DEPENDS "${symbols}" ${arg_EXECUTABLE}
+        COMMENT "Generating ${arg_NAME}"
+        VERBATIM
+    )
+    set(${objects} ${outputs} PARENT_SCOPE)
+endfunction()
+
+# Makes the programs that write kernels targets: they are so in Attune's own tree, and after find_package are built from the
+# sources it installs.
+function(_attune_provide_generator)
+    if(TARGET attune_generator)
+        return()
+    endif()
+    if(NOT CMAKE_CXX_COMPILER_LOADED)
+        message(FATAL_ERROR "attune_add_kernel compiles a generator from C++: add CXX to the LANGUAGES of project().")
+    endif()
+    attune_find_halide()
+    get_property(sources GLOBAL PROPERTY ATTUNE_GENERATOR_SOURCES)
+    add_subdirectory("${sources}" "${CMAKE_BINARY_DIR}/attune_generator" EXCLUDE_FROM_ALL)
+endfunction()

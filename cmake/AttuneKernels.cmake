@@ -1,0 +1,129 @@
+# attune_add_kernel: a kernel of your own, as a static library. Works the same after find_package(attune) and after
+# add_subdirectory(attune).
+#
+#   attune_add_kernel(my_attention MASK "causal & window(512, 0)" HEAD_DIM 128)
+#   target_link_libraries(my_program PRIVATE my_attention attune::attune)
+#
+# The library holds the C function my_attention(), declared in my_attention.h in Halide's calling convention, and a descriptor,
+# `const attune_kernel my_attention_kernel`, declared in my_attention_kernel.h, which attune_attention_desc::kernel takes.
+# It brings attune::halide_runtime, and needs attune::attune only where the descriptor is handed to a plan.
+#
+#   MASK text         mask compiled in; names in it become run-time parameters (attune_attention_args::params)
+#   SOURCE file.cpp   instead of MASK: a C++ source that registers a Halide generator, for a mask or a score written as a lambda
+#   GENERATOR name    the generator's name in SOURCE; NAME by default
+#   PARAMS names...   the names of the run-time parameters that SOURCE reads
+#   HEAD_DIM n        D, the width of queries and keys; 0 for any
+#   VALUE_DIM n       Dv, the width of values; HEAD_DIM by default
+#   DTYPE type        of q, k, v and out: f32 (default)
+#   SCHEDULE name     flash (default) or another schedule of attention
+#   TARGETS names...  CPU classes, best first, the last one x86-64, which runs unchecked: avx512 avx2 x86-64 by default
+include_guard(GLOBAL)
+include("${CMAKE_CURRENT_LIST_DIR}/AttuneGenerate.cmake")
+
+function(attune_add_kernel NAME)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "MASK;SOURCE;GENERATOR;HEAD_DIM;VALUE_DIM;DTYPE;SCHEDULE" "PARAMS;TARGETS")
+    _attune_default(VALUE_DIM "${arg_HEAD_DIM}")
+    _attune_default(SCHEDULE flash)
+    _attune_default(DTYPE f32)
+    _attune_default(TARGETS avx512 avx2 x86-64)
+    _attune_default(GENERATOR ${NAME})
+    if(NOT DEFINED arg_SOURCE)
+        _attune_default(MASK none)
+    endif()
+    _attune_check_kernel()
+    _attune_provide_generator()
+
+    set(executable attune_generator)
+    set(generator attention)
+    set(parameters schedule=${arg_SCHEDULE} head_dim=${arg_HEAD_DIM} value_dim=${arg_VALUE_DIM})
+    if(DEFINED arg_SOURCE)
+        set(executable ${NAME}_generator)
+        set(generator ${arg_GENERATOR})
+        add_executable(${executable} EXCLUDE_FROM_ALL ${arg_SOURCE})
+        target_link_libraries(${executable} PRIVATE attune_generator_support)
+    else()
+        list(APPEND parameters "mask=${arg_MASK}")
+    endif()
+
+    set(dir "${CMAKE_CURRENT_BINARY_DIR}/${NAME}.attune")
+    _attune_generate(
+        objects
+        NAME ${NAME}
+        EXECUTABLE ${executable}
+        GENERATOR ${generator}
+        DIRECTORY "${dir}"
+        TARGETS ${arg_TARGETS}
+        PARAMETERS ${parameters}
+    )
+    _attune_target_strings(targets ${arg_TARGETS})
+    add_custom_command(
+        OUTPUT "${dir}/${NAME}_kernel.cpp" "${dir}/${NAME}_kernel.h"
+        COMMAND
+            attune_describe "${dir}" ${NAME} ${arg_SCHEDULE} "${targets}" ${arg_DTYPE} ${arg_HEAD_DIM} ${arg_VALUE_DIM}
+            "${arg_MASK}" ${arg_PARAMS}
+        COMMENT "Describing ${NAME}"
+        VERBATIM
+    )
+
+    add_library(${NAME} STATIC ${objects} "${dir}/${NAME}_kernel.cpp" "${dir}/${NAME}_kernel.h" "${dir}/${NAME}.h")
+    target_compile_features(${NAME} PUBLIC cxx_std_17)
+    set_target_properties(${NAME} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    target_link_libraries(${NAME} PUBLIC attune::halide_runtime)
+    target_include_directories(${NAME} PUBLIC "${dir}" "$<TARGET_PROPERTY:attune::attune,INTERFACE_INCLUDE_DIRECTORIES>")
+    get_property(halide_include GLOBAL PROPERTY ATTUNE_HALIDE_INCLUDE)
+    target_include_directories(${NAME} SYSTEM PUBLIC "${halide_include}")
+endfunction()
+
+macro(_attune_default key)
+    if(NOT DEFINED arg_${key})
+        set(arg_${key} ${ARGN})
+    endif()
+endmacro()
+
+# Refuses at configure time what can't work. Reads the arguments of attune_add_kernel from its scope.
+function(_attune_check_kernel)
+    set(call "attune_add_kernel(${NAME})")
+    if(NOT "${NAME}" MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
+        message(FATAL_ERROR "${call}: the name must be a C identifier.")
+    endif()
+    if(arg_UNPARSED_ARGUMENTS)
+        set(known "MASK, SOURCE, GENERATOR, PARAMS, HEAD_DIM, VALUE_DIM, DTYPE, SCHEDULE, TARGETS")
+        list(GET arg_UNPARSED_ARGUMENTS 0 unknown)
+        message(FATAL_ERROR "${call}: \"${unknown}\" is no argument of it; there are: ${known}.")
+    endif()
+    if(arg_KEYWORDS_MISSING_VALUES)
+        message(FATAL_ERROR "${call}: no value follows ${arg_KEYWORDS_MISSING_VALUES}.")
+    endif()
+    if(NOT DEFINED arg_HEAD_DIM)
+        message(FATAL_ERROR "${call}: HEAD_DIM is missing; it is the width of queries and keys, or 0 for any.")
+    endif()
+    foreach(key HEAD_DIM VALUE_DIM)
+        if(NOT arg_${key} MATCHES "^(0|[1-9][0-9]*)$")
+            message(FATAL_ERROR "${call}: ${key} is \"${arg_${key}}\"; it must be a whole number, or 0 for any.")
+        endif()
+    endforeach()
+    if(DEFINED arg_SOURCE AND DEFINED arg_MASK)
+        message(FATAL_ERROR "${call}: MASK and SOURCE exclude each other; a kernel from SOURCE has its mask written there.")
+    endif()
+    if(DEFINED arg_PARAMS AND NOT DEFINED arg_SOURCE)
+        message(FATAL_ERROR "${call}: PARAMS goes with SOURCE; names in MASK are parameters as they stand.")
+    endif()
+    get_property(schedules GLOBAL PROPERTY ATTUNE_ATTENTION_SCHEDULES)
+    list(REMOVE_DUPLICATES schedules)
+    _attune_check_known(SCHEDULE "${arg_SCHEDULE}" ${schedules})
+    _attune_check_known(DTYPE "${arg_DTYPE}" f32)
+    foreach(target IN LISTS arg_TARGETS)
+        _attune_check_known(TARGETS "${target}" avx512 avx2 x86-64)
+    endforeach()
+    list(GET arg_TARGETS -1 last)
+    if(NOT last STREQUAL "x86-64")
+        message(FATAL_ERROR "${call}: the last of TARGETS is ${last}; it must be x86-64, since the last one runs unchecked.")
+    endif()
+endfunction()
+
+function(_attune_check_known key value)
+    if(NOT value IN_LIST ARGN)
+        list(JOIN ARGN ", " known)
+        message(FATAL_ERROR "${call}: ${key} is \"${value}\"; it must be one of: ${known}.")
+    endif()
+endfunction()

@@ -1,0 +1,103 @@
+# Turns the rows of generators/variants.cmake into objects of the library `attune`, with the registry that lists them.
+include_guard(GLOBAL)
+set_property(GLOBAL PROPERTY ATTUNE_RUNTIME_SYMBOLS "${PROJECT_BINARY_DIR}/halide_runtime/symbols.txt")
+
+# attune_halide_runtime: Halide's runtime, once, with its symbols renamed, so that it links beside another Halide library's.
+function(attune_add_halide_runtime)
+    get_property(symbols GLOBAL PROPERTY ATTUNE_RUNTIME_SYMBOLS)
+    get_filename_component(dir "${symbols}" DIRECTORY)
+    add_custom_command(
+        OUTPUT "${dir}/attune_halide_runtime.o" "${symbols}"
+        COMMAND "${CMAKE_COMMAND}" -E make_directory "${dir}"
+        COMMAND attune_generator -r halide_runtime -o "${dir}" -e object target=x86-64-linux
+        COMMAND
+            "${CMAKE_COMMAND}" -D "NM=${CMAKE_NM}" -D "OBJECT=${dir}/halide_runtime.o" -D "OUTPUT=${symbols}" -P
+            "${PROJECT_SOURCE_DIR}/cmake/runtime_symbols.cmake"
+        COMMAND "${CMAKE_OBJCOPY}" "--redefine-syms=${symbols}" "${dir}/halide_runtime.o" "${dir}/attune_halide_runtime.o"
+        COMMAND "${CMAKE_COMMAND}" -E rm "${dir}/halide_runtime.o"
+        DEPENDS "${PROJECT_SOURCE_DIR}/cmake/runtime_symbols.cmake"
+        COMMENT "Generating Halide's runtime"
+        VERBATIM
+    )
+    add_library(attune_halide_runtime STATIC "${dir}/attune_halide_runtime.o" "${symbols}")
+    add_library(attune::halide_runtime ALIAS attune_halide_runtime)
+    set_target_properties(attune_halide_runtime PROPERTIES LINKER_LANGUAGE C EXPORT_NAME halide_runtime)
+    target_link_libraries(attune_halide_runtime INTERFACE Threads::Threads ${CMAKE_DL_LIBS} m)
+endfunction()
+
+# Adds the kernels of all variants, and the registry, to a static library.
+function(attune_add_prebuilt_kernels library)
+    set(names "")
+    set(objects "")
+    set(count 0)
+    set(declarations "")
+    set(kernels "")
+    set(entries "")
+    include("${PROJECT_SOURCE_DIR}/generators/variants.cmake")
+
+    foreach(name IN LISTS ATTUNE_VARIANTS)
+        if(NOT name IN_LIST names)
+            list(JOIN names ", " known)
+            message(FATAL_ERROR "ATTUNE_VARIANTS names \"${name}\", which isn't a variant; there are: ${known}.")
+        endif()
+    endforeach()
+    configure_file("${PROJECT_SOURCE_DIR}/cmake/registry.cpp.in" registry.cpp @ONLY)
+
+    # Under Make, rules don't reach across folders, and so targets put the runtime before the kernels and those before the library.
+    add_custom_target(attune_kernels DEPENDS ${objects})
+    add_dependencies(attune_kernels attune_halide_runtime)
+    add_dependencies(${library} attune_kernels)
+    target_sources(${library} PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/registry.cpp" ${objects})
+    target_link_libraries(${library} PUBLIC attune_halide_runtime)
+endfunction()
+
+# One row of variants.cmake. A macro, so that it adds to the lists of attune_add_prebuilt_kernels.
+macro(attune_variant operation schedule head_dim)
+    set(name ${operation}_${schedule}_f32)
+    if(NOT ${head_dim} EQUAL 0)
+        string(APPEND name _d${head_dim})
+    endif()
+    list(APPEND names ${name})
+    if("${operation}" STREQUAL "attention")
+        set_property(GLOBAL APPEND PROPERTY ATTUNE_ATTENTION_SCHEDULES ${schedule})
+    endif()
+    if("${ATTUNE_VARIANTS}" STREQUAL "" OR name IN_LIST ATTUNE_VARIANTS)
+        _attune_generator_arguments(${operation} ${head_dim})
+        _attune_generate(
+            made
+            NAME attune_${name}
+            EXECUTABLE attune_generator
+            GENERATOR ${generator}
+            DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/kernels"
+            TARGETS ${ARGN}
+            PARAMETERS schedule=${schedule} ${parameters}
+        )
+        list(APPEND objects ${made})
+        _attune_target_strings(targets ${ARGN})
+        string(APPEND declarations "int attune_${name}_argv(void **);\n")
+        string(APPEND kernels "    {sizeof(attune_kernel), \"${name}\", \"${operation}\", \"${schedule}\",\n"
+            "     \"${targets}\",\n"
+            "     ATTUNE_F32, ${head_dim}, ${head_dim}, \"\", 0, nullptr, attune_${name}_argv},\n")
+        string(APPEND entries "&kernels[${count}], ")
+        math(EXPR count "${count} + 1")
+    endif()
+endmacro()
+
+# Sets `generator` to the one that serves an operation, and `parameters` to its parameters beside the schedule.
+function(_attune_generator_arguments operation head_dim)
+    set(generator ${operation})
+    set(parameters "")
+    if(operation STREQUAL "attention")
+        set(parameters head_dim=${head_dim} value_dim=${head_dim})
+    elseif(operation STREQUAL "softmax")
+        set(parameters log=false)
+    elseif(operation STREQUAL "log_softmax")
+        set(generator softmax)
+        set(parameters log=true)
+    elseif(operation MATCHES "^rotary_(half|interleaved)$")
+        set(generator rotary)
+        set(parameters layout=${CMAKE_MATCH_1})
+    endif()
+    set(generator ${generator} PARENT_SCOPE)
+    set(parameters ${parameters} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,89 @@
+#include "dsl/mask.h"
+
+#include "dsl/numeric.h"
+
+namespace attune::dsl {
+
+using Halide::Expr;
+using Halide::Internal::Interval;
+using Halide::Internal::Scope;
+using Halide::Internal::simplify;
+using Halide::Internal::Variable;
+
+namespace {
+
+// Stand-ins for the query and the key while an expression is analysed.
+const char *const query_name = "attune.query";
+const char *const key_name = "attune.key";
+
+Cell symbolic_cell(const CellBlock &block) {
+    return {block.batch, block.head, Variable::make(Halide::Int(32), query_name), Variable::make(Halide::Int(32), key_name)};
+}
+
+} // namespace
+
+Expr Mask::allows_all(const CellBlock &block) const {
+    Scope<Interval> scope;
+    scope.push(query_name, block.queries);
+    scope.push(key_name, block.keys);
+    return simplify(Halide::Internal::and_condition_over_domain(simplify(allows(symbolic_cell(block))), scope));
+}
+
+Interval Mask::possible_keys(const CellBlock &block) const {
+    Scope<Interval> scope;
+    scope.push(query_name, block.queries);
+    // A key is out for the whole block iff the mask's negation holds for every query of it.
+    Expr out = Halide::Internal::and_condition_over_domain(simplify(!allows(symbolic_cell(block))), scope);
+    Interval keys = Halide::Internal::solve_for_outer_interval(simplify(!out), key_name);
+    Interval clipped = block.keys;
+    if (keys.has_lower_bound()) clipped.min = max(clipped.min, keys.min);
+    if (keys.has_upper_bound()) clipped.max = min(clipped.max, keys.max);
+    return clipped;
+}
+
+Mask operator!(const Mask &a) {
+    return Mask([a](const Cell &cell) { return !a.allows(cell); });
+}
+
+Mask operator&(const Mask &a, const Mask &b) {
+    return Mask([a, b](const Cell &cell) { return a.allows(cell) && b.allows(cell); });
+}
+
+Mask operator|(const Mask &a, const Mask &b) {
+    return Mask([a, b](const Cell &cell) { return a.allows(cell) || b.allows(cell); });
+}
+
+Mask causal(const Expr &offset) {
+    return Mask([offset](const Cell &cell) { return cell.key <= cell.query + offset; });
+}
+
+Mask window(const Expr &left, const Expr &right, const Expr &offset) {
+    return Mask([left, right, offset](const Cell &cell) {
+        Expr position = cell.query + offset;
+        // A limit that is far away, rather than none: so interval analysis sees through it when it is known only at run time.
+        const int far = 1 << 30;
+        return position - select(left < 0, far, left) <= cell.key && cell.key <= position + select(right < 0, far, right);
+    });
+}
+
+Mask prefix(const Expr &length) {
+    return Mask([length](const Cell &cell) { return cell.key < length; });
+}
+
+Mask key_lengths(const Halide::Func &lengths) {
+    return Mask([lengths](const Cell &cell) { return cell.key < lengths(cell.batch); });
+}
+
+Mask boolean_tensor(const Halide::Func &tensor) {
+    return Mask([tensor](const Cell &cell) { return tensor(cell.key, cell.query, cell.head, cell.batch) != 0; });
+}
+
+Mask finite_bias(const Halide::Func &bias) {
+    return Mask([bias](const Cell &cell) { return !strict_equal(bias(cell.key, cell.query, cell.head, cell.batch), masked_score()); });
+}
+
+Expr KeyIntervals::begin(const Expr &r, const Expr &query, const Expr &batch) const { return table(0, r, query, batch); }
+
+Expr KeyIntervals::end(const Expr &r, const Expr &query, const Expr &batch) const { return table(1, r, query, batch); }
+
+} // namespace attune::dsl

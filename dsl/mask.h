@@ -1,0 +1,78 @@
+// Masks: predicates over (batch, head, query, key), combined with ! & |. True means "may attend".
+//
+// A mask also answers for a whole block of queries x keys, from its expression alone, by interval analysis: which keys can be
+// attended at all, and whether every cell is. Schedules skip what can't be and evaluate the mask only where it isn't plain.
+#pragma once
+
+#include <functional>
+
+#include <Halide.h>
+
+namespace attune::dsl {
+
+/** One score's place: batch item, query head, query row i and key column j. */
+struct Cell {
+    Halide::Expr batch, head, query, key;
+};
+
+/** A block of cells of one head: queries and keys, each from `min` to `max`, both ends included. */
+struct CellBlock {
+    Halide::Expr batch, head;
+    Halide::Internal::Interval queries, keys;
+};
+
+class Mask {
+public:
+    /** Any predicate of the user's: `Mask([](Cell c) { return c.key % 4 == 0; })`. */
+    Mask(std::function<Halide::Expr(const Cell &)> predicate) : predicate_(std::move(predicate)) {}
+
+    /** Whether the query may attend to the key. */
+    Halide::Expr allows(const Cell &cell) const { return predicate_(cell); }
+
+    /** True where every cell of the block may be attended; false where that can't be shown. */
+    Halide::Expr allows_all(const CellBlock &block) const;
+
+    /** The keys that some query of the block may attend: nothing outside this interval need be looked at. An end that can't be
+     * bounded comes back as that of `block.keys`. */
+    Halide::Internal::Interval possible_keys(const CellBlock &block) const;
+
+private:
+    std::function<Halide::Expr(const Cell &)> predicate_;
+};
+
+Mask operator!(const Mask &a);
+Mask operator&(const Mask &a, const Mask &b);
+Mask operator|(const Mask &a, const Mask &b);
+
+/** j <= i + offset. `offset` is the key position of query 0: 0 aligns the first query with the first key (top left), M - N the
+ * last with the last (bottom right). */
+Mask causal(const Halide::Expr &offset);
+
+/** i + offset - left <= j <= i + offset + right, both ends included; a negative `left` or `right` sets no limit on that side
+ * (sliding window: Longformer, arXiv 2004.05150, section 3.1). */
+Mask window(const Halide::Expr &left, const Halide::Expr &right, const Halide::Expr &offset);
+
+/** j < length, and no more; a prefix language model is `causal(0) | prefix(length)`. */
+Mask prefix(const Halide::Expr &length);
+
+/** j < lengths(batch). `lengths`: i32 [batch]. */
+Mask key_lengths(const Halide::Func &lengths);
+
+/** tensor(key, query, head, batch) != 0. `tensor`: u8; broadcast axes have stride 0. */
+Mask boolean_tensor(const Halide::Func &tensor);
+
+/** bias(key, query, head, batch) is not -inf: what an additive tensor says about who attends. */
+Mask finite_bias(const Halide::Func &bias);
+
+/** The run-time family of masks: row i of batch item b may attend key j iff some r has
+ * intervals(0, r, i, b) <= j < intervals(1, r, i, b). Any ! & | of causal, window, prefix and lengths reduces to it. */
+struct KeyIntervals {
+    Halide::Func table;   // i32 (2, count, query, batch); per row sorted, disjoint, within [0, M]; empty ones last, as (M, M)
+    Halide::Expr count;   // intervals a row, at least 1
+    Halide::Expr queries; // rows in the table
+
+    Halide::Expr begin(const Halide::Expr &r, const Halide::Expr &query, const Halide::Expr &batch) const;
+    Halide::Expr end(const Halide::Expr &r, const Halide::Expr &query, const Halide::Expr &batch) const;
+};
+
+} // namespace attune::dsl

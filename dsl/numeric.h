@@ -1,0 +1,38 @@
+// Numbers the way attention needs them: IEEE comparisons that NaN can't slip through, and exp2 to the last bit or two.
+#pragma once
+
+#include <Halide.h>
+
+namespace attune::dsl {
+
+/** The value that marks a masked score: below every finite score, and the identity of max. */
+Halide::Expr masked_score();
+
+/** A float quiet NaN. */
+Halide::Expr nan_value();
+
+/** a < b, a == b and a - b exactly as IEEE 754 says, NaN included. Halide's own operators assume there is no NaN or Inf, and
+ * `strict_float` would take the whole expression's fused multiply-adds with it; these are strict at this one operation. */
+Halide::Expr strict_less(const Halide::Expr &a, const Halide::Expr &b);
+Halide::Expr strict_equal(const Halide::Expr &a, const Halide::Expr &b);
+Halide::Expr strict_subtract(const Halide::Expr &a, const Halide::Expr &b);
+
+/** `then` where the scalar condition holds, else `otherwise`, as a branch: only one side is computed. */
+Halide::Expr branch(const Halide::Expr &condition, const Halide::Expr &then, const Halide::Expr &otherwise);
+
+/** 2^(x * scale) for x * scale <= 0, in f32; at most 2 ulp of the exact value of the f32 product.
+ * Exactly 0 below 2^-125.5, NaN for NaN, 1 for 0. */
+Halide::Expr exp2_scaled(const Halide::Expr &x, const Halide::Expr &scale);
+
+/** ln x for x >= 0, in f32: -inf for 0, +inf for +inf, NaN for NaN. */
+Halide::Expr natural_log(const Halide::Expr &x);
+
+/** c tanh(x / c) for c > 0 (soft capping, Gemma 2, arXiv 2408.00118, section 2); NaN for NaN. */
+Halide::Expr softcap(const Halide::Expr &x, const Halide::Expr &c);
+
+/** sin and cos of 2 pi t, for t in turns (f64, any size): within 2e-7. The whole turns are taken off in f64, so that the
+ * angle of position 1,000,000 is as good as that of position 1. */
+Halide::Expr sin_turns(const Halide::Expr &turns);
+Halide::Expr cos_turns(const Halide::Expr &turns);
+
+} // namespace attune::dsl

@@ -1,0 +1,30 @@
+// Small helpers for binding declarations to buffers and schedules.
+#pragma once
+
+#include <string>
+
+#include <Halide.h>
+
+#include "schedules/table.h"
+
+namespace attune::generators {
+
+/** The schedule of that name; fails the build with the list of known ones otherwise. */
+template <typename Entry> const Entry &known(const std::vector<Entry> &table, const std::string &name) {
+    const Entry *entry = schedules::find(table, name);
+    if (entry == nullptr) {
+        const std::string sentence = "attune: schedule is \"" + name + "\"; it must be one of " + schedules::names(table);
+        throw Halide::CompileError(sentence.c_str());
+    }
+    return *entry;
+}
+
+/** An extent that is compiled in, or 0 for one known at run time. */
+inline Halide::Expr extent_or(int compiled_in, const Halide::Expr &at_run_time) {
+    return compiled_in != 0 ? Halide::Expr(compiled_in) : at_run_time;
+}
+
+/** A buffer whose innermost axis holds `extent` channels, contiguous. */
+template <typename Buffer> void rows_of(Buffer &buffer, const Halide::Expr &extent) { buffer.dim(0).set_bounds(0, extent).set_stride(1); }
+
+} // namespace attune::generators

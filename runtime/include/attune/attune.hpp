@@ -1,0 +1,170 @@
+// Attune's C++ interface: a thin layer on attune.h. Errors are values; nothing throws.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "attune/attune.h"
+
+namespace attune {
+
+/** What a call returned: its code, and on failure one sentence that names the argument, its value and the limit. */
+struct [[nodiscard]] Status {
+    attune_status code = ATTUNE_OK;
+    std::string message;
+
+    bool ok() const { return code == ATTUNE_OK; }
+    explicit operator bool() const { return ok(); }
+    static Status from(attune_status code) { return {code, code == ATTUNE_OK ? "" : attune_error_message()}; }
+};
+
+/** A value, or the Status that says why there is none. */
+template <typename T> class [[nodiscard]] Result {
+public:
+    Result(T value) : value_(std::move(value)) {}
+    Result(Status status) : status_(std::move(status)) {}
+    bool ok() const { return value_.has_value(); }
+    explicit operator bool() const { return ok(); }
+    const Status &status() const { return status_; }
+    T &value() & { return *value_; }
+    const T &value() const & { return *value_; }
+    T &&value() && { return std::move(*value_); }
+    T *operator->() { return &*value_; }
+    const T *operator->() const { return &*value_; }
+    T &operator*() & { return *value_; }
+
+private:
+    std::optional<T> value_;
+    Status status_;
+};
+
+template <typename T> constexpr attune_type type_of() {
+    using U = std::remove_const_t<T>;
+    static_assert(std::is_same_v<U, float> || std::is_same_v<U, bool> || std::is_same_v<U, int32_t> || std::is_same_v<U, int64_t>,
+                  "attune: no tensor type for this element type");
+    if constexpr (std::is_same_v<U, float>) return ATTUNE_F32;
+    if constexpr (std::is_same_v<U, bool>) return ATTUNE_BOOL;
+    if constexpr (std::is_same_v<U, int32_t>) return ATTUNE_I32;
+    return ATTUNE_I64;
+}
+
+/** A view of memory the caller owns: pointer, type, extents and strides in elements, outermost axis first. */
+struct TensorView : attune_tensor {
+    TensorView() : attune_tensor{} {}
+    TensorView(const attune_tensor &tensor) : attune_tensor(tensor) {}
+
+    /** Contiguous (C-order) memory of the given extents: `TensorView(q, {batch, heads, tokens, dim})`. */
+    template <typename T> TensorView(T *data, std::initializer_list<int64_t> extents)
+        : attune_tensor(attune_contiguous(const_cast<std::remove_const_t<T> *>(data), type_of<T>(), static_cast<int32_t>(extents.size()),
+                                          extents.begin())) {}
+
+    /** Memory with strides of its own, in elements. */
+    template <typename T> TensorView(T *data, std::initializer_list<int64_t> extents, std::initializer_list<int64_t> strides)
+        : TensorView(data, extents) {
+        int axis = 0;
+        for (int64_t s : strides)
+            if (axis < ATTUNE_MAX_RANK) stride[axis++] = s;
+    }
+};
+
+/** How one call runs: see attune_call. */
+struct Call : attune_call {
+    Call() : attune_call ATTUNE_CALL_INIT {}
+    explicit Call(int32_t thread_count) : Call() { threads = thread_count; }
+};
+
+/** What an attention plan is made for: see attune_attention_desc. */
+struct AttentionDesc {
+    attune_type dtype = ATTUNE_F32;
+    int64_t head_dim = 0;
+    int64_t value_dim = 0; // 0: as head_dim
+    std::string mask = "none";
+    std::string schedule; // empty: Attune's choice
+    const attune_kernel *kernel = nullptr;
+};
+
+/** One run's tensors and numbers: see attune_attention_args. The optional tensors are pointed to, and must outlive the call. */
+struct AttentionArgs : attune_attention_args {
+    AttentionArgs(const TensorView &query, const TensorView &key, const TensorView &value, const TensorView &output) {
+        attune_attention_args_init(this);
+        q = query, k = key, v = value, out = output;
+    }
+};
+
+class AttentionPlan {
+public:
+    static Result<AttentionPlan> create(const AttentionDesc &desc) {
+        attune_attention_desc d = ATTUNE_ATTENTION_DESC_INIT;
+        d.dtype = desc.dtype, d.head_dim = desc.head_dim, d.value_dim = desc.value_dim;
+        d.mask = desc.mask.c_str();
+        d.schedule = desc.schedule.empty() ? nullptr : desc.schedule.c_str();
+        d.kernel = desc.kernel;
+        attune_attention_plan *plan = nullptr;
+        attune_status code = attune_attention_plan_create(&d, &plan);
+        if (code != ATTUNE_OK) return Status::from(code);
+        return AttentionPlan(plan);
+    }
+
+    const attune_kernel &kernel() const { return *attune_attention_plan_kernel(plan_.get()); }
+    Status run(const AttentionArgs &args) const { return Status::from(attune_attention_run(plan_.get(), &args, nullptr)); }
+    Status run(const AttentionArgs &args, Call &call) const { return Status::from(attune_attention_run(plan_.get(), &args, &call)); }
+
+private:
+    struct Destroy {
+        void operator()(attune_attention_plan *plan) const { attune_attention_plan_destroy(plan); }
+    };
+    explicit AttentionPlan(attune_attention_plan *plan) : plan_(plan) {}
+    std::unique_ptr<attune_attention_plan, Destroy> plan_;
+};
+
+struct SoftmaxOptions {
+    float temperature = 1.0f;
+    bool log = false;
+    std::string schedule;
+};
+inline Status softmax(const TensorView &x, const TensorView &y, const SoftmaxOptions &options = {}, attune_call *call = nullptr) {
+    attune_softmax_args args;
+    attune_softmax_args_init(&args);
+    args.x = x, args.y = y, args.temperature = options.temperature, args.log = options.log;
+    args.schedule = options.schedule.empty() ? nullptr : options.schedule.c_str();
+    return Status::from(attune_softmax(&args, call));
+}
+
+struct RotaryOptions {
+    double base = 10000.0;
+    attune_rotary_layout layout = ATTUNE_ROTARY_HALF;
+    int64_t rotary_dim = 0; // 0: all of dim
+    int64_t offset = 0;
+    std::string schedule;
+};
+inline Status rotary(const TensorView &x, const TensorView &y, const RotaryOptions &options = {}, attune_call *call = nullptr) {
+    attune_rotary_args args;
+    attune_rotary_args_init(&args);
+    args.x = x, args.y = y, args.base = options.base, args.layout = options.layout;
+    args.rotary_dim = options.rotary_dim, args.offset = options.offset;
+    args.schedule = options.schedule.empty() ? nullptr : options.schedule.c_str();
+    return Status::from(attune_rotary(&args, call));
+}
+
+struct SinusoidalOptions {
+    double base = 10000.0;
+    int64_t offset = 0;
+    std::string schedule;
+};
+inline Status sinusoidal(const TensorView &y, const SinusoidalOptions &options = {}, attune_call *call = nullptr) {
+    attune_sinusoidal_args args;
+    attune_sinusoidal_args_init(&args);
+    args.y = y, args.base = options.base, args.offset = options.offset;
+    args.schedule = options.schedule.empty() ? nullptr : options.schedule.c_str();
+    return Status::from(attune_sinusoidal(&args, call));
+}
+
+} // namespace attune

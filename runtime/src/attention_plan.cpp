@@ -1,0 +1,104 @@
+#include "attention_plan.h"
+
+#include <cstring>
+#include <memory>
+
+#include "cpu.h"
+#include "error.h"
+#include "registry.h"
+#include "tensor.h"
+
+namespace attune::runtime {
+
+namespace {
+
+constexpr const char *default_schedule = "flash";
+constexpr const char *weights_schedule = "vectorized";
+
+Status check_width(const char *name, int64_t width) {
+    ATTUNE_REQUIRE(width >= 1 && width <= INT32_MAX, "{} is {}; it must be 1 to {}", name, width, INT32_MAX);
+    return {};
+}
+
+Status check_desc(const attune_attention_desc *desc) {
+    ATTUNE_TRY(check_struct(desc, "desc", "ATTUNE_ATTENTION_DESC_INIT"));
+    const int dtype = raw_value(desc->dtype);
+    const bool floating = dtype == ATTUNE_F32 || dtype == ATTUNE_F16 || dtype == ATTUNE_BF16;
+    ATTUNE_REQUIRE(floating, "desc.dtype is {}; it must be ATTUNE_F32 ({}), ATTUNE_F16 ({}) or ATTUNE_BF16 ({})", dtype,
+                   static_cast<int>(ATTUNE_F32), static_cast<int>(ATTUNE_F16), static_cast<int>(ATTUNE_BF16));
+    ATTUNE_TRY(check_width("desc.head_dim", desc->head_dim));
+    return desc->value_dim == 0 ? Status() : check_width("desc.value_dim", desc->value_dim);
+}
+
+Status check_kernel_width(const char *name, int32_t compiled, int64_t wanted) {
+    ATTUNE_REQUIRE(compiled == 0 || compiled == wanted, "desc.{} is {}; the kernel is compiled for {}", name, wanted, compiled);
+    return {};
+}
+
+/** A kernel of the caller's own must be what the descriptor asks for. */
+Status take_kernel(const attune_attention_desc &desc, attune_attention_plan &plan) {
+    const attune_kernel &kernel = *desc.kernel;
+    ATTUNE_TRY(check_kernel(kernel, "attention"));
+    ATTUNE_REQUIRE(kernel.dtype == desc.dtype, "desc.dtype is {}; the kernel {} is compiled for {}", type_name(desc.dtype), kernel.name,
+                   type_name(kernel.dtype));
+    ATTUNE_TRY(check_kernel_width("head_dim", kernel.head_dim, plan.head_dim));
+    ATTUNE_TRY(check_kernel_width("value_dim", kernel.value_dim, plan.value_dim));
+    ATTUNE_REQUIRE(!desc.schedule || std::strcmp(desc.schedule, kernel.schedule) == 0,
+                   "desc.schedule is \"{}\"; the kernel {} is compiled with \"{}\"", desc.schedule, kernel.name, kernel.schedule);
+    plan.kernel = &kernel;
+    plan.own_kernel = !is_prebuilt(kernel);
+    return plan.own_kernel ? parse_kernel_mask(kernel, plan.kernel_mask) : Status();
+}
+
+Status choose_kernel(const attune_attention_desc &desc, attune_attention_plan &plan) {
+    if (desc.kernel) return take_kernel(desc, plan);
+    const char *schedule = desc.schedule ? desc.schedule : default_schedule;
+    return find_kernel({"attention", schedule, desc.dtype, plan.head_dim, plan.value_dim}, plan.kernel);
+}
+
+/** The weights' kernel of the plan's own schedule, or else the usual one. A missing one matters only to a run that wants weights. */
+void choose_weights_kernel(attune_attention_plan &plan) {
+    if (plan.kernel_mask.opaque) {
+        plan.weights_status =
+            fail(ATTUNE_UNSUPPORTED, "weights can't be given for the kernel {}: its mask \"{}\" is compiled in and isn't text",
+                 plan.kernel->name, plan.kernel->mask);
+        return;
+    }
+    const char *operation = "attention_weights";
+    const char *schedule = has_schedule(operation, plan.kernel->schedule) ? plan.kernel->schedule : weights_schedule;
+    plan.weights_status = find_kernel({operation, schedule, plan.kernel->dtype, plan.head_dim, plan.value_dim}, plan.weights_kernel);
+}
+
+} // namespace
+
+Status make_plan(const attune_attention_desc *desc, attune_attention_plan &plan) {
+    ATTUNE_TRY(check_cpu_setting());
+    ATTUNE_TRY(check_desc(desc));
+    plan.head_dim = desc->head_dim;
+    plan.value_dim = desc->value_dim > 0 ? desc->value_dim : desc->head_dim;
+    ATTUNE_TRY(parse_run_time_mask(desc->mask, plan.run_time_mask));
+    ATTUNE_TRY(choose_kernel(*desc, plan));
+    plan.program = compile_masks(&plan.run_time_mask.mask.root);
+    plan.weights_program = compile_masks(&plan.run_time_mask.mask.root, &plan.kernel_mask.mask.root);
+    choose_weights_kernel(plan);
+    return {};
+}
+
+} // namespace attune::runtime
+
+using attune::runtime::guarded;
+using attune::runtime::Status;
+
+extern "C" attune_status attune_attention_plan_create(const attune_attention_desc *desc, attune_attention_plan **plan) {
+    return guarded([&]() -> Status {
+        ATTUNE_REQUIRE(plan != nullptr, "plan is NULL; it must point to where the plan goes");
+        auto made = std::make_unique<attune_attention_plan>();
+        ATTUNE_TRY(attune::runtime::make_plan(desc, *made));
+        *plan = made.release();
+        return {};
+    });
+}
+
+extern "C" void attune_attention_plan_destroy(attune_attention_plan *plan) { delete plan; }
+
+extern "C" const attune_kernel *attune_attention_plan_kernel(const attune_attention_plan *plan) { return plan ? plan->kernel : nullptr; }

@@ -1,0 +1,73 @@
+// One call of the C interface: what its kernels see as Halide's user_context.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+#include "attune/attune.h"
+#include "status.h"
+#include "workspace.h"
+
+namespace attune::runtime {
+
+/** Kernels get a pointer to this. A kernel that is called directly, without the runtime, must get NULL. */
+struct CallContext {
+    int32_t threads = 1;
+    attune_parallel_for parallel_for = nullptr; // the caller's pool, or nullptr
+    void *pool = nullptr;
+    Workspace *workspace = nullptr;
+    std::atomic<bool> failed{false};
+    char error[512] = ""; // the first error a kernel reported
+};
+
+/** Checks `settings`, which may be nullptr. */
+Status check_call(const attune_call *settings);
+
+/** Holds a workspace while it lives, and tells the caller's settings at the end how much was used. */
+class Call {
+public:
+    explicit Call(attune_call *settings);
+    ~Call();
+    Call(const Call &) = delete;
+    Call &operator=(const Call &) = delete;
+
+    CallContext &context() { return context_; }
+
+    /** Scratch for `count` elements until the call ends or it is released; nullptr where memory runs out. */
+    template <typename T> T *allocate(size_t count) { return static_cast<T *>(context_.workspace->allocate(count * sizeof(T))); }
+    void release(void *block) { context_.workspace->release(block); }
+
+private:
+    attune_call *settings_;
+    CallContext context_;
+};
+
+/** Scratch memory of one call, released with the object. */
+template <typename T> class Scratch {
+public:
+    explicit Scratch(Call &call) : call_(call) {}
+    ~Scratch() { call_.release(data_); }
+    Scratch(const Scratch &) = delete;
+    Scratch &operator=(const Scratch &) = delete;
+
+    /** False where memory runs out. At most once an object. */
+    bool allocate(size_t count) {
+        if (count > SIZE_MAX / sizeof(T)) return false;
+        data_ = call_.allocate<T>(count);
+        return data_ != nullptr;
+    }
+    T *data() { return data_; }
+    const T *data() const { return data_; }
+
+private:
+    Call &call_;
+    T *data_ = nullptr;
+};
+
+/** The error of a call whose scratch memory couldn't be had. */
+Status out_of_memory(const char *what, int64_t bytes);
+
+/** Calls a kernel. arguments[0] is filled in here. */
+Status run_kernel(const attune_kernel &kernel, void **arguments, Call &call);
+
+} // namespace attune::runtime

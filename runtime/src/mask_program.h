@@ -1,0 +1,75 @@
+// A mask's tree as steps that work out the keys of one query row, without recursion or memory of their own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "intervals.h"
+#include "text/mask.h"
+
+namespace attune::runtime {
+
+/** A causal, window or prefix term. */
+struct MaskTerm {
+    text::MaskKind kind;
+    text::Alignment alignment;
+    text::Number numbers[2];
+};
+
+enum class StepKind { band, complement, intersect, unite };
+
+/** Works on a stack of sets: band pushes one, complement replaces the top, the others replace the two on top. */
+struct MaskStep {
+    StepKind kind;
+    uint32_t first_term; // band: the terms it is the conjunction of
+    uint32_t term_count;
+};
+
+/** What a conjunction of terms leaves of row i: max(i + low_shift, low) <= j < min(i + high_shift, high). Shifts stay within +-2^33, which
+ * no row and key are apart, so that sums can't overflow. */
+struct Band {
+    int64_t low_shift;
+    int64_t high_shift;
+    int64_t low;
+    int64_t high;
+};
+
+struct MaskProgram {
+    std::vector<MaskTerm> terms;
+    std::vector<MaskStep> steps;
+    size_t band_count = 0;
+    size_t most_intervals = 0; // of the result, at most
+    size_t stack_size = 0;     // intervals the evaluation needs room for
+    bool depends_on_row = false;
+    bool depends_on_offset = false; // has a causal or window without an alignment of its own
+};
+
+/** `masks` are all to hold; nullptr and `none` hold everywhere. */
+MaskProgram compile_masks(const text::MaskNode *first, const text::MaskNode *second = nullptr);
+
+/** One batch item's numbers. */
+struct MaskNumbers {
+    int64_t queries; // N
+    int64_t keys;    // M
+    int64_t length;  // keys of this item that count, 0 to M
+    int64_t offset;  // key position of query 0, for terms without an alignment
+    const int32_t *params;
+};
+
+/** Fills bands[0 ... band_count). */
+void bind(const MaskProgram &program, const MaskNumbers &numbers, Band *bands);
+
+/** The keys below `length` that row `row` may attend: points `result` into `stack`, which has stack_size places, and returns their number.
+ */
+size_t evaluate(const MaskProgram &program, const Band *bands, int32_t length, int64_t row, Interval *stack, const Interval *&result);
+
+/** One band's keys in one row: at most one interval. */
+inline bool evaluate_band(const Band &band, int64_t row, Interval &keys) {
+    const int64_t begin = row + band.low_shift > band.low ? row + band.low_shift : band.low;
+    const int64_t end = row + band.high_shift < band.high ? row + band.high_shift : band.high;
+    keys = {static_cast<int32_t>(begin), static_cast<int32_t>(end)};
+    return begin < end;
+}
+
+} // namespace attune::runtime

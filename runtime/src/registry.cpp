@@ -1,0 +1,111 @@
+#include "registry.h"
+
+#include <cstring>
+#include <string>
+
+#include "cpu.h"
+#include "error.h"
+#include "tensor.h"
+
+extern "C" const attune_kernel *const attune_prebuilt_kernels[];
+extern "C" const int32_t attune_prebuilt_kernel_count;
+
+namespace attune::runtime {
+
+namespace {
+
+bool equal(const char *a, const char *b) { return std::strcmp(a, b) == 0; }
+
+/** Calls visit(kernel) for the prebuilt kernels of an operation. Those with a mask compiled in are run only by who names them. */
+template <typename Visit> void for_each_kernel(const char *operation, const Visit &visit) {
+    for (int32_t i = 0; i < attune_prebuilt_kernel_count; ++i) {
+        const attune_kernel &kernel = *attune_prebuilt_kernels[i];
+        if (equal(kernel.operation, operation) && kernel.mask[0] == '\0') visit(kernel);
+    }
+}
+
+void append_once(std::string &list, const char *word) {
+    const std::string entry = word;
+    if ((", " + list + ",").find(", " + entry + ",") == std::string::npos) list += (list.empty() ? "" : ", ") + entry;
+}
+
+std::string schedules_of(const char *operation) {
+    std::string list;
+    for_each_kernel(operation, [&](const attune_kernel &kernel) { append_once(list, kernel.schedule); });
+    return list;
+}
+
+std::string kernels_of(const char *operation) {
+    std::string list;
+    for_each_kernel(operation, [&](const attune_kernel &kernel) { append_once(list, kernel.name); });
+    return list;
+}
+
+/** How well a kernel fits: the number of widths it is compiled for, -1 if it doesn't take them. */
+int fit(const attune_kernel &kernel, const KernelQuery &query) {
+    if (kernel.dtype != query.dtype || !equal(kernel.schedule, query.schedule)) return -1;
+    const bool takes_head = kernel.head_dim == 0 || kernel.head_dim == query.head_dim;
+    const bool takes_value = kernel.value_dim == 0 || kernel.value_dim == query.value_dim;
+    return takes_head && takes_value ? (kernel.head_dim != 0) + (kernel.value_dim != 0) : -1;
+}
+
+Status no_kernel(const KernelQuery &query) {
+    const std::string widths = query.head_dim > 0 ? fmt::format(", D = {}, Dv = {}", query.head_dim, query.value_dim) : "";
+    return fail(ATTUNE_UNSUPPORTED, "no linked kernel does {} for {}{} by the schedule {}; there are {}", query.operation,
+                type_name(query.dtype), widths, query.schedule, kernels_of(query.operation));
+}
+
+Status check_cpu(const attune_kernel &kernel) {
+    if (runs_on(kernel.targets, cpu_class())) return {};
+    return fail(ATTUNE_UNSUPPORTED, "the kernel {} is built for {}; this CPU's class is {}", kernel.name, kernel.targets,
+                name_of(cpu_class()));
+}
+
+} // namespace
+
+bool is_prebuilt(const attune_kernel &kernel) {
+    bool found = false;
+    for_each_kernel(kernel.operation, [&](const attune_kernel &linked) { found = found || &linked == &kernel; });
+    return found;
+}
+
+bool has_schedule(const char *operation, const char *schedule) {
+    bool found = false;
+    for_each_kernel(operation, [&](const attune_kernel &kernel) { found = found || equal(kernel.schedule, schedule); });
+    return found;
+}
+
+Status find_kernel(const KernelQuery &query, const attune_kernel *&found) {
+    if (!has_schedule(query.operation, query.schedule)) {
+        const std::string known = schedules_of(query.operation);
+        if (known.empty()) return fail(ATTUNE_UNSUPPORTED, "no kernel that does {} is linked in", query.operation);
+        return fail(ATTUNE_INVALID_ARGUMENT, "schedule is \"{}\"; the schedules of {} are {}", query.schedule, query.operation, known);
+    }
+    const attune_kernel *best = nullptr;
+    for_each_kernel(query.operation, [&](const attune_kernel &kernel) {
+        if (fit(kernel, query) > (best ? fit(*best, query) : -1)) best = &kernel;
+    });
+    if (!best) return no_kernel(query);
+    ATTUNE_TRY(check_cpu(*best));
+    found = best;
+    return {};
+}
+
+Status check_kernel(const attune_kernel &kernel, const char *operation) {
+    ATTUNE_TRY(check_struct(&kernel, "kernel", "attune_add_kernel's descriptor, built against the same attune.h"));
+    ATTUNE_REQUIRE(
+        kernel.name && kernel.operation && kernel.schedule && kernel.targets && kernel.mask && kernel.call,
+        "kernel has a NULL name, operation, schedule, targets, mask or call; it must be a descriptor that attune_add_kernel made");
+    ATTUNE_REQUIRE(equal(kernel.operation, operation), "kernel.operation is \"{}\"; it must be \"{}\"", kernel.operation, operation);
+    ATTUNE_REQUIRE(kernel.param_count == 0 || (kernel.param_count > 0 && kernel.params),
+                   "kernel.param_count is {}; it must be 0 or more, with kernel.params their names", kernel.param_count);
+    return check_cpu(kernel);
+}
+
+} // namespace attune::runtime
+
+extern "C" int32_t attune_kernel_count(void) { return attune_prebuilt_kernel_count; }
+
+extern "C" const attune_kernel *attune_kernel_at(int32_t index) {
+    return index >= 0 && index < attune_prebuilt_kernel_count ? attune_prebuilt_kernels[index] : nullptr;
+}

@@ -1,0 +1,30 @@
+// The kernels that are linked in, and the choice among them.
+#pragma once
+
+#include <cstdint>
+
+#include "status.h"
+
+namespace attune::runtime {
+
+struct KernelQuery {
+    const char *operation;
+    const char *schedule;
+    attune_type dtype;
+    int64_t head_dim = 0; // as head_dim and value_dim of attention; 0 for operations that have none
+    int64_t value_dim = 0;
+};
+
+/** The kernel compiled for exactly these widths, or else one for any width. INVALID_ARGUMENT for a schedule the operation lacks,
+ * UNSUPPORTED where no kernel takes the type and widths or the CPU runs none; the sentence lists what there is. */
+Status find_kernel(const KernelQuery &query, const attune_kernel *&found);
+
+/** Checks a descriptor that attune_add_kernel emitted, or says that it isn't one, and that this CPU runs it. */
+Status check_kernel(const attune_kernel &kernel, const char *operation);
+
+/** True for one of the linked kernels that have no mask compiled in. */
+bool is_prebuilt(const attune_kernel &kernel);
+
+bool has_schedule(const char *operation, const char *schedule);
+
+} // namespace attune::runtime

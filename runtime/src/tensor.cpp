@@ -1,0 +1,158 @@
+#include "tensor.h"
+
+#include "error.h"
+#include "overlap.h"
+
+namespace attune::runtime {
+
+namespace {
+
+constexpr int64_t max_int32 = INT32_MAX; // Halide's extents and strides are int32 and would wrap silently
+
+bool is_type(int raw) { return raw >= ATTUNE_F32 && raw <= ATTUNE_BOOL; }
+
+Status check_kind(const attune_tensor &t, const TensorRule &rule) {
+    if (rule.min_rank == rule.max_rank)
+        ATTUNE_REQUIRE(t.rank == rule.min_rank, "{}.rank is {}; it must be {}", rule.name, t.rank, rule.min_rank);
+    ATTUNE_REQUIRE(t.rank >= rule.min_rank && t.rank <= rule.max_rank, "{}.rank is {}; it must be {} to {}", rule.name, t.rank,
+                   rule.min_rank, rule.max_rank);
+    ATTUNE_REQUIRE(is_type(raw_value(t.type)), "{}.type is {}, which is no attune_type; it must be {}", rule.name, raw_value(t.type),
+                   type_name(rule.type));
+    ATTUNE_REQUIRE(t.type == rule.type, "{}.type is {}; it must be {}", rule.name, type_name(t.type), type_name(rule.type));
+    if (raw_value(t.device) != ATTUNE_CPU)
+        return fail(ATTUNE_UNSUPPORTED, "{}.device is {}; this library runs on ATTUNE_CPU ({}) alone", rule.name, raw_value(t.device),
+                    static_cast<int>(ATTUNE_CPU));
+    return {};
+}
+
+Status check_shape(const attune_tensor &t, const char *name) {
+    int64_t count = 1;
+    for (int32_t i = 0; i < t.rank; ++i) {
+        ATTUNE_REQUIRE(t.extent[i] >= 0 && t.extent[i] <= max_int32, "{}.extent[{}] is {}; it must be 0 to {}", name, i, t.extent[i],
+                       max_int32);
+        ATTUNE_REQUIRE(!__builtin_mul_overflow(count, t.extent[i] > 0 ? t.extent[i] : 1, &count),
+                       "{} has more elements than 64 bits count; its extents' product must be below 2^63", name);
+    }
+    return {};
+}
+
+Status check_stride(const attune_tensor &t, const TensorRule &rule, int32_t axis) {
+    const int64_t stride = t.stride[axis];
+    ATTUNE_REQUIRE(stride >= -max_int32 && stride <= max_int32, "{}.stride[{}] is {}; it must be -{} to {} elements", rule.name, axis,
+                   stride, max_int32, max_int32);
+    ATTUNE_REQUIRE(rule.role == Role::input || stride > 0, "{}.stride[{}] is {}; an output's strides must be 1 or more", rule.name, axis,
+                   stride);
+    if (rule.contiguous && axis == t.rank - 1)
+        ATTUNE_REQUIRE(stride == 1, "{}.stride[{}] is {}; the innermost axis must be contiguous, with stride 1", rule.name, axis, stride);
+    return {};
+}
+
+Status check_memory(const attune_tensor &t, const TensorRule &rule) {
+    ATTUNE_REQUIRE(t.data != nullptr, "{}.data is NULL; the tensor has elements", rule.name);
+    const size_t size = element_size(t.type);
+    ATTUNE_REQUIRE(reinterpret_cast<uintptr_t>(t.data) % size == 0, "{}.data is {}; it must be a multiple of {}, the size of {}", rule.name,
+                   t.data, size, type_name(t.type));
+    ATTUNE_REQUIRE(in_address_space(t), "{} reaches outside the address space; its extents times strides must fit in 63 bits of bytes",
+                   rule.name);
+    ATTUNE_REQUIRE(rule.role == Role::input || !overlaps_itself(t), "{}'s strides make elements share memory; an output's may not",
+                   rule.name);
+    return {};
+}
+
+} // namespace
+
+size_t element_size(attune_type type) {
+    switch (type) {
+    case ATTUNE_F32:
+    case ATTUNE_I32:
+        return 4;
+    case ATTUNE_F16:
+    case ATTUNE_BF16:
+        return 2;
+    case ATTUNE_I64:
+        return 8;
+    case ATTUNE_BOOL:
+        return 1;
+    }
+    return 0;
+}
+
+const char *type_name(attune_type type) {
+    switch (type) {
+    case ATTUNE_F32:
+        return "f32";
+    case ATTUNE_F16:
+        return "f16";
+    case ATTUNE_BF16:
+        return "bf16";
+    case ATTUNE_I32:
+        return "i32";
+    case ATTUNE_I64:
+        return "i64";
+    case ATTUNE_BOOL:
+        return "bool";
+    }
+    return "of no known type";
+}
+
+bool has_elements(const attune_tensor &tensor) {
+    for (int32_t i = 0; i < tensor.rank; ++i)
+        if (tensor.extent[i] == 0) return false;
+    return true;
+}
+
+int64_t effective_stride(const attune_tensor &tensor, int32_t axis) { return tensor.extent[axis] > 1 ? tensor.stride[axis] : 0; }
+
+Status check_tensor(const attune_tensor &tensor, const TensorRule &rule) {
+    ATTUNE_TRY(check_kind(tensor, rule));
+    ATTUNE_TRY(check_shape(tensor, rule.name));
+    if (!has_elements(tensor)) return {};
+    for (int32_t i = 0; i < tensor.rank; ++i)
+        if (tensor.extent[i] > 1) ATTUNE_TRY(check_stride(tensor, rule, i));
+    return check_memory(tensor, rule);
+}
+
+Status check_extents(const attune_tensor &tensor, const char *name, std::initializer_list<ExtentRule> rules) {
+    int32_t axis = 0;
+    for (const ExtentRule &rule : rules) {
+        ATTUNE_REQUIRE(tensor.extent[axis] == rule.extent, "{}.extent[{}] is {}; it must be {}, {}", name, axis, tensor.extent[axis],
+                       rule.extent, rule.reason);
+        ++axis;
+    }
+    return {};
+}
+
+Status check_broadcast(const attune_tensor &tensor, const char *name, std::initializer_list<ExtentRule> rules) {
+    int32_t axis = 0;
+    for (const ExtentRule &rule : rules) {
+        ATTUNE_REQUIRE(tensor.extent[axis] == rule.extent || tensor.extent[axis] == 1, "{}.extent[{}] is {}; it must be 1 or {}, {}", name,
+                       axis, tensor.extent[axis], rule.extent, rule.reason);
+        ++axis;
+    }
+    return {};
+}
+
+Status check_count(const char *name, std::initializer_list<int64_t> extents) {
+    int64_t count = 1;
+    for (int64_t extent : extents)
+        ATTUNE_REQUIRE(!__builtin_mul_overflow(count, extent > 0 ? extent : 1, &count) && count < (int64_t{1} << 62),
+                       "{} has 2^62 elements or more; fewer are supported", name);
+    return {};
+}
+
+} // namespace attune::runtime
+
+extern "C" attune_tensor attune_contiguous(void *data, attune_type type, int32_t rank, const int64_t *extent) {
+    attune_tensor tensor = {};
+    tensor.data = data;
+    tensor.type = type;
+    tensor.rank = rank;
+    int64_t stride = 1;
+    for (int32_t i = (rank < ATTUNE_MAX_RANK ? rank : ATTUNE_MAX_RANK) - 1; i >= 0 && extent; --i) {
+        tensor.extent[i] = extent[i];
+        tensor.stride[i] = stride;
+        // An extent that overflows is refused by the call that gets this view; here it mustn't be undefined.
+        if (__builtin_mul_overflow(stride, extent[i] > 0 ? extent[i] : 1, &stride)) stride = INT64_MAX;
+    }
+    return tensor;
+}

@@ -1,0 +1,46 @@
+// Checks of one tensor the caller describes, before anything reads it.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "status.h"
+
+namespace attune::runtime {
+
+enum class Role { input, output };
+
+/** What a tensor argument must be. */
+struct TensorRule {
+    const char *name;
+    attune_type type;
+    int32_t min_rank;
+    int32_t max_rank;
+    Role role;
+    bool contiguous; // innermost stride is 1
+};
+
+size_t element_size(attune_type type); // 0 for no type
+const char *type_name(attune_type type);
+bool has_elements(const attune_tensor &tensor);
+
+/** The stride that counts: 0 along an axis of extent 0 or 1, whose stride is never used. */
+int64_t effective_stride(const attune_tensor &tensor, int32_t axis);
+
+/** Rank, type, device, extents, strides, byte span, pointer and alignment of one tensor. */
+Status check_tensor(const attune_tensor &tensor, const TensorRule &rule);
+
+/** An extent that must equal another's: `reason` names it ("the batch of q"). */
+struct ExtentRule {
+    int64_t extent;
+    const char *reason;
+};
+Status check_extents(const attune_tensor &tensor, const char *name, std::initializer_list<ExtentRule> rules);
+
+/** As check_extents, but 1 (broadcast) is right too. */
+Status check_broadcast(const attune_tensor &tensor, const char *name, std::initializer_list<ExtentRule> rules);
+
+/** The product of the extents is below 2^62, so that no index of theirs overflows. `name` says whose they are. */
+Status check_count(const char *name, std::initializer_list<int64_t> extents);
+
+} // namespace attune::runtime

@@ -1,0 +1,22 @@
+#include "schedules/machine.h"
+
+#include <nlohmann/json.hpp>
+
+#include "schedules/tuned_json.h" // generated: the text of schedules/tuned/*.json
+
+namespace attune::schedules {
+
+Machine machine(const Halide::Target &target) {
+    if (target.has_feature(Halide::Target::AVX512_Skylake)) return {"x86-64-avx512", 16, 32};
+    if (target.has_feature(Halide::Target::AVX2)) return {"x86-64-avx2", 8, 16};
+    return {"x86-64", 4, 16};
+}
+
+Tiles tuned_tiles(const Machine &machine, const std::string &schedule, int head_dim) {
+    const nlohmann::json sizes = nlohmann::json::parse(tuned_json(machine.name)).at(schedule);
+    const std::string exact = "head_dim " + std::to_string(head_dim);
+    const nlohmann::json &t = sizes.contains(exact) ? sizes.at(exact) : sizes.at("any");
+    return {t.at("rows_per_tile"), t.at("tiles_per_task"), t.at("keys_per_block"), t.at("keys_per_panel"), t.at("value_step")};
+}
+
+} // namespace attune::schedules

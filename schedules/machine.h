@@ -1,0 +1,31 @@
+// Facts about the machine a kernel is generated for, that schedules query.
+#pragma once
+
+#include <string>
+
+#include <Halide.h>
+
+namespace attune::schedules {
+
+struct Machine {
+    std::string name;     // of the tuned sizes: "x86-64-avx512", "x86-64-avx2" or "x86-64"
+    int float_lanes;      // f32 in a vector register
+    int vector_registers; // of them
+};
+
+/** The machine of a Halide target. */
+Machine machine(const Halide::Target &target);
+
+/** Tile sizes of a schedule, tuned for a machine: see schedules/tuned/. */
+struct Tiles {
+    int rows_per_tile;  // queries, a multiple of float_lanes
+    int tiles_per_task; // that share one copy of each key block
+    int keys_per_block; // a multiple of keys_per_panel
+    int keys_per_panel; // keys whose scores are in registers at once
+    int value_step;     // channels of the output in registers at once
+};
+
+/** The sizes for a schedule and head size (0: any), from schedules/tuned/<machine>.json. */
+Tiles tuned_tiles(const Machine &machine, const std::string &schedule, int head_dim);
+
+} // namespace attune::schedules

@@ -1,0 +1,34 @@
+// Every schedule of the table: what cuts its declaration, and what applies it.
+#pragma once
+
+#include "schedules/table.h"
+
+namespace attune::schedules {
+
+/** For declarations that leave a schedule no choice of shape. */
+int no_shape(const Machine &machine, int head_dim, const Halide::Expr &keys);
+
+dsl::Blocking reference_blocking(const Machine &machine, int head_dim, const Halide::Expr &keys);
+void reference_attention(const dsl::Attention &attention, const Machine &machine);
+void reference_weights(const dsl::AttentionWeights &weights, const Machine &machine);
+void reference_softmax(const dsl::Softmax &softmax, const Machine &machine);
+void reference_rotary(const dsl::Rotary &rotary, const Machine &machine);
+void reference_sinusoidal(const dsl::Sinusoidal &sinusoidal, const Machine &machine);
+
+namespace x86 {
+
+dsl::Blocking flash_blocking(const Machine &machine, int head_dim, const Halide::Expr &keys);
+void flash_attention(const dsl::Attention &attention, const Machine &machine);
+
+dsl::Blocking materialized_blocking(const Machine &machine, int head_dim, const Halide::Expr &keys);
+void materialized_attention(const dsl::Attention &attention, const Machine &machine);
+
+void vectorized_weights(const dsl::AttentionWeights &weights, const Machine &machine);
+
+int softmax_lanes(const Machine &machine, int head_dim, const Halide::Expr &keys);
+void vectorized_softmax(const dsl::Softmax &softmax, const Machine &machine);
+void vectorized_rotary(const dsl::Rotary &rotary, const Machine &machine);
+void vectorized_sinusoidal(const dsl::Sinusoidal &sinusoidal, const Machine &machine);
+
+} // namespace x86
+} // namespace attune::schedules

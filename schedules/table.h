@@ -1,0 +1,51 @@
+// The named schedules of each operation. An unknown name is an error that lists the known ones.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dsl/attention.h"
+#include "dsl/attention_weights.h"
+#include "dsl/position.h"
+#include "dsl/softmax.h"
+#include "schedules/machine.h"
+
+namespace attune::schedules {
+
+/** A named schedule of a declaration `Declared`: how it is cut into blocks (where there is a choice), and how it is computed. */
+template <typename Declared, typename Shape> struct Schedule {
+    const char *name;
+    const char *device;  // "x86"
+    const char *summary; // one line for people
+    Shape (*shape)(const Machine &machine, int head_dim, const Halide::Expr &keys);
+    void (*apply)(const Declared &declared, const Machine &machine);
+};
+
+using AttentionSchedule = Schedule<dsl::Attention, dsl::Blocking>;
+using WeightsSchedule = Schedule<dsl::AttentionWeights, int>; // shape: keys a panel
+using SoftmaxSchedule = Schedule<dsl::Softmax, int>;          // shape: lanes
+using RotarySchedule = Schedule<dsl::Rotary, int>;
+using SinusoidalSchedule = Schedule<dsl::Sinusoidal, int>;
+
+const std::vector<AttentionSchedule> &attention_schedules();
+const std::vector<WeightsSchedule> &weights_schedules();
+const std::vector<SoftmaxSchedule> &softmax_schedules();
+const std::vector<RotarySchedule> &rotary_schedules();
+const std::vector<SinusoidalSchedule> &sinusoidal_schedules();
+
+/** The names in a table, comma-separated. */
+template <typename Entry> std::string names(const std::vector<Entry> &table) {
+    std::string list;
+    for (const Entry &entry : table)
+        list += (list.empty() ? "" : ", ") + std::string(entry.name);
+    return list;
+}
+
+/** The entry of that name, or nullptr. */
+template <typename Entry> const Entry *find(const std::vector<Entry> &table, const std::string &name) {
+    for (const Entry &entry : table)
+        if (entry.name == name) return &entry;
+    return nullptr;
+}
+
+} // namespace attune::schedules

@@ -1,0 +1,218 @@
+// Flash attention for x86: the scores of one tile of queries and one block of keys at a time, in cache.
+//
+// The scores are kept transposed, queries side by side in vectors. So q is packed once a task and k and v are only copied; maxima, sums
+// and exponentials work on whole vectors; the second product broadcasts v, whose channels lie side by side. No step shuffles.
+#include "dsl/axes.h"
+#include "schedules/schedules.h"
+
+namespace attune::schedules::x86 {
+
+using namespace dsl::axes;
+using Halide::Func;
+using Halide::TailStrategy;
+using Halide::Var;
+
+namespace {
+
+const Var task_tile{"task_tile"}, in_task{"in_task"};
+const Var outer{"outer"}, inner{"inner"}, dim_outer{"dim_outer"}, dim_inner{"dim_inner"}, row_outer{"row_outer"}, row_inner{"row_inner"};
+
+// Everything inside one task sees one of each of these: said outright, since Halide can't always prove it, and code for a loop over
+// one value of an axis it thinks has many isn't vectorised.
+void one_of_each(Func f, std::initializer_list<Var> axes) {
+    for (const Var &axis : axes)
+        for (const Var &own : f.args())
+            if (own.name() == axis.name()) f.bound_extent(axis, 1);
+}
+
+class Flash {
+public:
+    Flash(const dsl::Attention &attention, const Machine &machine)
+        : a(attention), machine(machine), lanes(machine.float_lanes), rows(attention.blocking.rows_per_tile) {}
+
+    void apply() {
+        results();
+        ranges();
+        packed_query();
+        state();
+        key_and_value_blocks();
+        scores();
+        block_state();
+    }
+
+private:
+    const dsl::Attention &a;
+    const Machine &machine;
+    const int lanes, rows;
+
+    Func tasks() const { return a.fold.result; } // its loop over tasks is the parallel one
+
+    // Whether an extent is known, and fills vectors.
+    bool whole_vectors(const Halide::Expr &extent) const {
+        const auto known = Halide::Internal::as_const_int(Halide::Internal::simplify(extent));
+        return known && *known % lanes == 0;
+    }
+
+    void per_task(Func f) const {
+        one_of_each(f, {task, head, batch});
+        f.compute_at(tasks(), task_tile);
+    }
+
+    void per_block(Func f) const {
+        one_of_each(f, {block, task, head, batch});
+        f.compute_at(a.fold.state, a.fold.merge.y).hoist_storage(tasks(), task_tile);
+    }
+
+    void per_tile(Func f) const {
+        one_of_each(f, {block, tile, head, batch});
+        f.compute_at(a.fold.state, tile).hoist_storage(tasks(), task_tile).bound_extent(row, rows);
+    }
+
+    void results() const {
+        const int per_task = a.blocking.tiles_per_task;
+        Func result = tasks(), output = a.output, lse = a.lse, output_rows = a.output_rows;
+        Var tile_outer("tile_outer"), t("t");
+        result.compute_root().bound(row, 0, rows);
+        result.split(tile, tile_outer, in_task, per_task, TailStrategy::GuardWithIf)
+            .reorder(row, lane, in_task, tile_outer, head, batch)
+            .fuse(tile_outer, head, t)
+            .fuse(t, batch, task_tile)
+            .parallel(task_tile)
+            .vectorize(row, lanes);
+
+        // Rows lie side by side in the result, channels in the output: a tile x vector goes through the cache to turn it.
+        output.split(token, tile, row, rows, TailStrategy::GuardWithIf)
+            .split(dim, dim_outer, dim_inner, lanes, TailStrategy::GuardWithIf)
+            .reorder(dim_inner, row, dim_outer, tile, head, batch)
+            .vectorize(dim_inner)
+            .fuse(tile, head, t)
+            .fuse(t, batch, t)
+            .parallel(t);
+        one_of_each(output_rows, {tile, head, batch});
+        output_rows.compute_at(output, dim_outer).bound_extent(row, rows).bound_storage(dim, lanes).vectorize(row, lanes);
+        lse.vectorize(token, lanes, TailStrategy::GuardWithIf);
+    }
+
+    void ranges() const {
+        for (Func f :
+             {a.ranges.first, a.ranges.end, a.ranges.full_first, a.ranges.full_end, a.ranges.task_first, a.ranges.task_end, a.fold.starved})
+            per_task(f);
+        for (Func f : {a.ranges.gap_begin, a.ranges.gap_end, a.fold.attends}) {
+            per_task(f);
+            f.bound_extent(row, rows).vectorize(row, lanes);
+        }
+        Func attends = a.fold.attends;
+        attends.update().reorder(row, a.fold.cells.x, a.fold.cells.y).vectorize(row, lanes);
+    }
+
+    void packed_query() const {
+        Func query = a.operands.query, query_rows = a.operands.query_rows;
+        per_task(query);
+        query.bound_extent(row, rows)
+            .split(row, row_outer, row_inner, lanes)
+            .split(dim, dim_outer, dim_inner, lanes, TailStrategy::GuardWithIf)
+            .reorder(row_inner, dim_inner, row_outer, dim_outer, tile)
+            .vectorize(row_inner);
+        // Squares of whole vectors are turned in registers.
+        if (whole_vectors(a.scores.dims.x.extent())) {
+            query.unroll(dim_inner);
+            one_of_each(query_rows, {tile, head, batch});
+            query_rows.compute_at(query, row_outer).bound_extent(dim, lanes).bound_extent(row, lanes).vectorize(dim).unroll(row);
+        }
+    }
+
+    void state() const {
+        Func state = a.fold.state;
+        per_task(state);
+        state.bound_extent(row, rows).vectorize(row, lanes).unroll(row);
+        state.update().reorder(row, a.fold.merge.x, tile, a.fold.merge.y, head, batch).vectorize(row, lanes).unroll(row);
+    }
+
+    void key_and_value_blocks() const {
+        for (Func f : {a.operands.key, a.operands.value}) {
+            per_block(f);
+            f.bound_extent(key, a.blocking.keys_per_block);
+        }
+        copied(a.operands.key, a.operands.keys);
+        copied(a.operands.value, a.operands.values);
+        Func value = a.operands.value, lane_bits = a.operands.value_lane, bits = a.operands.value_bits;
+        value.bound_extent(dim, a.padded_value_dim);
+        per_block(lane_bits);
+        const Var each = lane_bits.args()[0];
+        lane_bits.bound_extent(each, a.blocking.value_step).vectorize(each);
+        lane_bits.update().reorder(each, a.operands.value_steps.x, a.operands.value_steps.y).vectorize(each);
+        per_block(bits);
+    }
+
+    void copied(Func f, const Halide::RDom &keys) const {
+        f.update().reorder(dim, keys).vectorize(dim, lanes, TailStrategy::GuardWithIf);
+        if (whole_vectors(a.scores.dims.x.extent()) && whole_vectors(a.padded_value_dim)) f.update().unroll(dim);
+    }
+
+    void scores() const {
+        const dsl::Scores &s = a.scores;
+        Func masked = s.masked, dot = s.dot;
+        per_tile(masked);
+        masked.bound_extent(key, a.blocking.keys_per_block);
+        masked.update(dsl::Scores::store)
+            .reorder(row, s.store_keys.x, s.store_keys.y)
+            .vectorize(row, lanes)
+            .unroll(row)
+            .unroll(s.store_keys.x);
+        masked.update(dsl::Scores::intervals).reorder(row, s.interval_keys.x, s.interval_keys.y, s.interval_keys.z).vectorize(row, lanes);
+        rows_innermost(masked, dsl::Scores::cap, s.cap_keys);
+        rows_innermost(masked, dsl::Scores::bias, s.bias_keys);
+        rows_innermost(masked, dsl::Scores::attend, s.attend_keys);
+        if (masked.num_update_definitions() > dsl::Scores::compiled) rows_innermost(masked, dsl::Scores::compiled, s.compiled_keys);
+
+        one_of_each(dot, {panel, tile, block, head, batch});
+        dot.compute_at(masked, s.store_keys.y).bound_extent(row, rows).bound_extent(lane, a.blocking.keys_per_panel);
+        dot.vectorize(row, lanes).unroll(row).unroll(lane);
+        dot.update().reorder(row, lane, s.dims).vectorize(row, lanes).unroll(row).unroll(lane);
+    }
+
+    void rows_innermost(Func f, int stage, const Halide::RDom &keys) const {
+        f.update(stage).reorder(row, keys.x, keys.y).vectorize(row, lanes);
+    }
+
+    void block_state() const {
+        const dsl::BlockState &p = a.partial;
+        over_lanes(p.maximum, p.lane_maximum, p.maximum_panels, p.lanes);
+        over_lanes(p.sum, p.lane_sum, p.sum_panels, p.lanes);
+
+        Func weight = p.weight, output = p.output;
+        per_tile(weight);
+        weight.bound_extent(key, a.blocking.keys_per_block);
+        weight.update().reorder(row, p.weight_keys.x, p.weight_keys.y).vectorize(row, lanes).unroll(row);
+
+        per_tile(output);
+        output.bound_extent(dim, a.padded_value_dim).vectorize(row, lanes).unroll(row);
+        output.update(dsl::BlockState::finite)
+            .split(dim, dim_outer, dim_inner, a.blocking.value_step, TailStrategy::RoundUp)
+            .reorder(row, dim_inner, p.finite_keys, dim_outer)
+            .vectorize(row, lanes)
+            .unroll(row)
+            .unroll(dim_inner);
+        output.update(dsl::BlockState::careful).reorder(row, dim, p.careful_keys).vectorize(row, lanes);
+    }
+
+    // Lanes of a panel side by side in registers, then over the lanes.
+    void over_lanes(Func over_all, Func by_lane, const Halide::RDom &panels, const Halide::RDom &over) const {
+        per_tile(over_all);
+        over_all.vectorize(row, lanes).unroll(row).update().reorder(row, over).vectorize(row, lanes).unroll(row).unroll(over);
+        per_tile(by_lane);
+        by_lane.bound_extent(lane, a.blocking.keys_per_panel).vectorize(row, lanes).unroll(row).unroll(lane);
+        by_lane.update().reorder(row, lane, panels).vectorize(row, lanes).unroll(row).unroll(lane);
+    }
+};
+
+} // namespace
+
+dsl::Blocking flash_blocking(const Machine &machine, int head_dim, const Halide::Expr &) {
+    const Tiles tiles = tuned_tiles(machine, "flash", head_dim);
+    return {tiles.rows_per_tile, tiles.tiles_per_task, tiles.keys_per_block, tiles.keys_per_panel, tiles.value_step};
+}
+
+void flash_attention(const dsl::Attention &attention, const Machine &machine) { Flash(attention, machine).apply(); }
+
+} // namespace attune::schedules::x86

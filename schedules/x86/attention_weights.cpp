@@ -1,0 +1,34 @@
+// Attention weights for x86: a tile of queries at a time, side by side in a vector.
+#include "dsl/axes.h"
+#include "schedules/schedules.h"
+
+namespace attune::schedules::x86 {
+
+using namespace dsl::axes;
+using Halide::Func;
+using Halide::TailStrategy;
+using Halide::Var;
+
+void vectorized_weights(const dsl::AttentionWeights &w, const Machine &machine) {
+    const int lanes = machine.float_lanes, keys_at_once = 8;
+    const Var tokens("tokens"), in_tile("in_tile"), keys("keys"), in_keys("in_keys"), t("t"), all("all");
+    Func result = w.result, weight = w.weight, sum = w.sum, dot = w.dot, allowed = w.allowed, query = w.query, score = w.score;
+
+    result.split(token, tokens, in_tile, lanes, TailStrategy::GuardWithIf)
+        .reorder(key, in_tile, tokens, head, batch)
+        .vectorize(key, lanes, TailStrategy::GuardWithIf)
+        .fuse(tokens, head, t)
+        .fuse(t, batch, all)
+        .parallel(all);
+    // Rows past the last query are computed, from the last one's inputs, and never stored.
+    for (Func f : {query, weight, sum})
+        f.compute_at(result, all).bound_extent(head, 1).bound_extent(batch, 1).vectorize(token, lanes, TailStrategy::GuardWithIf);
+    sum.update().reorder(token, w.keys).vectorize(token, lanes, TailStrategy::GuardWithIf);
+    weight.split(key, keys, in_keys, keys_at_once, TailStrategy::GuardWithIf);
+    for (Func f : {dot, allowed, score})
+        f.compute_at(weight, keys).vectorize(token, lanes, TailStrategy::GuardWithIf);
+    dot.update().reorder(token, key, w.dims).vectorize(token, lanes, TailStrategy::GuardWithIf);
+    allowed.update().reorder(token, w.intervals, key).vectorize(token, lanes, TailStrategy::GuardWithIf);
+}
+
+} // namespace attune::schedules::x86

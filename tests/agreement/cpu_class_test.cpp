@@ -1,0 +1,78 @@
+// Run once for each CPU class that ATTUNE_CPU can lower to (see CMakeLists.txt): right results from that class's kernels.
+#include <cstdlib>
+
+#include "agreement_test.h"
+#include "position_oracle.h"
+#include "softmax_oracle.h"
+
+namespace attune::test {
+namespace {
+
+ATTUNE_AGREEMENT_SUITE(CpuClass);
+
+TEST_P(CpuClass, GivesRightAttention) {
+    for (const AttentionProblem &p : problems()) {
+        SCOPED_TRACE(describe(p));
+        expect_agrees_with_oracle(run(p, Call(2)), p);
+    }
+}
+
+TEST_P(CpuClass, KeepsThePromisesOnNaN) {
+    AttentionProblem p = normal_problem(shape(37, 65, 2, 2, 1), random);
+    p.mask = "causal", p.offset = 10, p.key_lengths = {65, 30};
+    const AttentionRun clean = run(p);
+    for (int64_t j = 30; j < 65; j++)
+        for (int64_t d = 0; d < p.dim(); d++)
+            p.k(1, 0, j, d) = NAN;
+    expect_same_bits(run(p), clean);
+    p.v(0, 0, 20, 2) = NAN, p.k(1, 0, 12, 3) = NAN, p.q(0, 1, 5, 0) = INFINITY;
+    expect_agrees_with_oracle(run(p), p, {false, 0.2});
+}
+
+TEST_P(CpuClass, GivesTheSameBitsForAnyNumberOfThreads) {
+    for (const AttentionProblem &p : problems())
+        expect_same_bits(run(p, Call(3)), run(p));
+}
+
+/** The class asked for, or the machine's own where that is lower: both run everything, so no machine is left out. */
+TEST(CpuClassOfThisRun, IsTheOneAskedFor) {
+    __builtin_cpu_init();
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    const char *asked = std::getenv("ATTUNE_CPU");
+    if (asked) {
+        EXPECT_STREQ(attune_cpu_class(), avx2 ? asked : "x86-64");
+    } else {
+        EXPECT_STREQ(attune_cpu_class(), __builtin_cpu_supports("avx512bw") ? "avx512" : avx2 ? "avx2" : "x86-64");
+    }
+}
+
+/** A kernel built for a higher class alone is refused in a sentence, never run. */
+TEST_P(CpuClass, RefusesAKernelOfAHigherClass) {
+    const std::string mine = attune_cpu_class();
+    attune_kernel higher = kernel();
+    higher.targets =
+        mine == "x86-64" ? "x86-64-linux-sse41-avx-f16c-fma-avx2" : "x86-64-linux-sse41-avx-f16c-fma-avx2-avx512-avx512_skylake";
+    AttentionDesc desc;
+    desc.head_dim = head_dim_or(kernel(), 20), desc.value_dim = value_dim_or(kernel(), 12), desc.kernel = &higher;
+    const Result<AttentionPlan> plan = AttentionPlan::create(desc);
+    EXPECT_EQ(plan.status().code, mine == "avx512" ? ATTUNE_OK : ATTUNE_UNSUPPORTED);
+    EXPECT_EQ(plan.ok(), mine == "avx512");
+    if (!plan.ok()) {
+        EXPECT_NE(plan.status().message.find(mine), std::string::npos) << plan.status().message;
+    }
+}
+
+TEST(CpuClassOfThisRun, GivesRightSoftmaxAndPositions) {
+    Random random(2);
+    const Tensor<float> x({5, 77}), y({5, 77}), turned({5, 76}), even({5, 76}), table({5, 77});
+    random.fill_normal(x), random.fill_normal(even);
+    ASSERT_TRUE(softmax(x.view(), y.view()).ok());
+    ASSERT_TRUE(rotary(even.view(), turned.view(), {10000, ATTUNE_ROTARY_HALF, 0, 999990, ""}).ok());
+    ASSERT_TRUE(sinusoidal(table.view(), {10000, 999990, ""}).ok());
+    EXPECT_TRUE(agrees(to_double(y), softmax_in_double(x, 1, false), {1e-6}));
+    EXPECT_TRUE(agrees(to_double(turned), rotary_in_long_double(even, 10000, RotaryLayout::half, 76, 999990), {6e-5}));
+    EXPECT_TRUE(agrees(to_double(table), sinusoidal_in_long_double(5, 77, 10000, 999990), {1e-5, 1, 1}));
+}
+
+} // namespace
+} // namespace attune::test

@@ -1,0 +1,80 @@
+"""attune bench: what it prints, what it counts, what it refuses. Not how fast anything is."""
+import json
+
+import command
+
+KEYS = ["case", "schedule", "dtype", "threads", "ms", "gflops", "kv_gbps", "peak_gflops", "read_gbps", "max_error", "workspace_bytes"]
+QUICK = ("--seconds", "0.01", "--json")
+# Query i attends keys i - 2 to i, and of the first 8 keys those before i - 9.
+MIXED = "window(2, 0, top_left) | prefix(8) & !window(9, -1, top_left)"
+
+
+class Bench(command.CommandTest):
+    def lines(self, *arguments):
+        lines = [json.loads(line) for line in self.run_well("bench", *QUICK, *arguments).splitlines()]
+        for line in lines:
+            self.assertEqual(list(line), KEYS)
+            self.assertLessEqual(line["max_error"], 4e-6)
+            self.assertGreater(line["peak_gflops"], 1)
+            self.assertGreater(line["read_gbps"], 0.1)
+        return lines
+
+    def count(self, *arguments):
+        """Operations counted for the one line that comes, from its rate and its time."""
+        (line,) = self.lines(*arguments)
+        return line["gflops"] * line["ms"] * 1e6
+
+    def assert_counts(self, expected, *arguments):
+        self.assertAlmostEqual(self.count(*arguments) / expected, 1, delta=2e-3)
+
+    def test_a_named_case(self):
+        (line,) = self.lines("--case", "short_d64")
+        self.assertEqual([line[key] for key in ("case", "schedule", "dtype", "threads")], ["short_d64", "flash", "f32", 1])
+        self.assertAlmostEqual(line["gflops"] * line["ms"] * 1e6 / (4 * 8 * 8 * 128 * 128 * 64), 1, delta=2e-3)
+        self.assertAlmostEqual(line["kv_gbps"] * line["ms"] * 1e6 / (2 * 8 * 8 * 128 * 64 * 4), 1, delta=2e-3)
+
+    def test_schedules_in_turn(self):
+        lines = self.lines("--shape", "1,2,1,40,50,16,8", "--schedule", "materialized,flash,reference", "--threads", "2")
+        self.assertEqual([line["schedule"] for line in lines], ["materialized", "flash", "reference"])
+        self.assertEqual({(line["case"], line["threads"]) for line in lines}, {("1,2,1,40,50,16,8", 2)})
+        for line in lines:
+            self.assertAlmostEqual(line["gflops"] * line["ms"] * 1e6 / (2 * 2 * 40 * 50 * (16 + 8)), 1, delta=2e-3)
+
+    def test_pairs_attended_are_counted(self):
+        shape, each = ("--shape", "1,2,1,40,50,16,8"), 2 * 2 * (16 + 8)
+        self.assert_counts(each * (40 * 50 - 39 * 40 / 2), *shape, "--mask", "causal(bottom_right)")
+        self.assert_counts(each * (3 * 40 - 2 - 1 + sum(min(8, i - 9) for i in range(10, 40))), *shape, "--mask", MIXED)
+
+    def test_named_causal_cases_count_half(self):
+        self.assert_counts(4 * 8 * 1024 * 1024 * 64 / 2, "--case", "causal_d64")
+        self.assert_counts(4 * 8 * 1024 * 1025 * 64 / 2, "--case", "causal_d64", "--mask", "causal")
+
+    def test_one_query_rotates_over_memory(self):
+        (line,) = self.lines("--shape", "1,4,1,1,4096,128")
+        self.assertAlmostEqual(line["kv_gbps"] * line["ms"] * 1e6 / (2 * 4096 * 128 * 4), 1, delta=2e-3)
+
+    def test_table(self):
+        lines = self.run_well("bench", "--shape", "1,2,1,20,30,16", "--seconds", "0.01").splitlines()
+        self.assertRegex(lines[0], r"f32, 1 thread, \S+: FMA peak [\d.]+ GFLOP/s, read bandwidth [\d.]+ GB/s, last-level cache ")
+        self.assertRegex(lines[2], "^case +schedule +ms +GFLOP/s +K.V GB/s +share +max error +workspace$")
+        self.assertRegex(lines[3], "^1,2,1,20,30,16 +flash .* % of FMA ")
+        self.assertEqual(len(lines), 4)
+
+    def test_refusals(self):
+        for arguments, says in [
+            (("--case", "nonsense"), ("--case", "nonsense", "causal_gqa")), (("--case", "short_d64", "--shape", "1,1,1,1,1,1"), "--shape"),
+            (("--shape", "1,1,1,1,1"), "--shape"), (("--shape", "1,1,1,1,1,1,1,1"), "--shape"), (("--shape", "1,1,1,0,1,1"), "--shape"),
+            (("--shape", "1,1,1,x,1,1"), "--shape"), (("--shape", "1,3,2,1,1,1"), ("Hq = 3", "Hkv = 2")), (("--shape", "1,1,1,1,1,2147483648"), "--shape"),
+            (("--dtype", "bf16"), ("--dtype", "bf16", "f32")), (("--schedule", "flash,flash"), "flash"), (("--schedule", "flash,"), "--schedule"),
+            (("--case", "short_d64", "--schedule", "nonsense"), "nonsense"), (("--case", "short_d64", "--mask", "nonsense"), "nonsense"),
+            (("--shape", "1,1,1,2,3,4", "--mask", "causal"), "causal"), (("--seconds", "0"), "--seconds"), (("--seconds", "nan"), "--seconds"),
+            (("--threads", "0"), "--threads")]:
+            with self.subTest(arguments):
+                self.refuse("bench", *arguments, says=says)
+
+    def test_more_than_memory_holds(self):
+        self.refuse("bench", "--shape", "1,1000000,1000000,1000000,1000000,64", says="GB", code=1)
+
+
+if __name__ == "__main__":
+    command.main()

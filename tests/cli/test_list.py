@@ -1,0 +1,47 @@
+"""attune list, as a table and as JSON."""
+import json
+import os
+
+import command
+
+SCHEDULES = {"attention": {"reference", "materialized", "flash"}, "attention_weights": {"reference", "vectorized"}, "softmax": {"reference", "vectorized"},
+             "log_softmax": {"reference", "vectorized"}, "rotary_half": {"reference", "vectorized"}, "rotary_interleaved": {"reference", "vectorized"},
+             "sinusoidal": {"reference", "vectorized"}}
+
+
+class List(command.CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.list = json.loads(self.run_well("list", "--json"))
+
+    def test_json(self):
+        self.assertEqual(set(self.list), {"cpu", "kernels"})
+        for kernel in self.list["kernels"]:
+            self.assertEqual(set(kernel), {"name", "operation", "schedule", "dtype", "head_dim", "value_dim", "mask", "params", "targets"})
+            self.assertEqual(kernel["dtype"], "f32")
+        names = [kernel["name"] for kernel in self.list["kernels"]]
+        self.assertEqual(len(names), len(set(names)))
+
+    def test_every_operation_has_its_schedules(self):
+        for operation, schedules in SCHEDULES.items():
+            listed = {kernel["schedule"] for kernel in self.list["kernels"] if kernel["operation"] == operation}
+            self.assertLessEqual(schedules, listed, operation)
+
+    def test_plain_x86_64_comes_last(self):
+        for kernel in self.list["kernels"]:
+            self.assertNotIn("avx", kernel["targets"][-1], kernel["name"])
+
+    def test_table(self):
+        lines = self.run_well("list").splitlines()
+        self.assertEqual(lines[0].split(), ["operation", "schedule", "type", "D", "mask", "targets", "kernel"])
+        self.assertEqual([line.split()[-1] for line in lines[1:-2]], [kernel["name"] for kernel in self.list["kernels"]])
+        self.assertEqual(lines[-1], f"This CPU runs them as {self.list['cpu']}.")
+
+    def test_the_cpu_class_can_be_lowered(self):
+        lowered = json.loads(self.run_well("list", "--json", env={**os.environ, "ATTUNE_CPU": "x86-64"}))
+        self.assertEqual(lowered["cpu"], "x86-64")
+        self.assertEqual(lowered["kernels"], self.list["kernels"])
+
+
+if __name__ == "__main__":
+    command.main()

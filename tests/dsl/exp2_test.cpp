@@ -1,0 +1,80 @@
+// dsl::exp2_scaled, over the bit patterns of all it is for.
+#include <algorithm>
+#include <cmath>
+
+#include "bits.h"
+#include "compare.h"
+#include "dsl/numeric.h"
+#include "elementwise.h"
+
+namespace attune::test {
+namespace {
+
+/** x with x * scale from -`depth` to -0, evenly over the bit patterns, whose density follows the floats'. */
+std::vector<float> negatives_down_to(double depth, float scale) {
+    const uint32_t first = 0x80000000u, last = bits_of(static_cast<float>(-depth / scale));
+    const uint32_t stride = 1021; // prime, so that every pattern of low bits occurs
+    std::vector<float> values;
+    for (uint32_t bits = first; bits < last; bits += stride)
+        values.push_back(from_bits(bits));
+    return values;
+}
+
+/** Distance in ulps from 2^(x * scale), where the product is exact, as a fused multiply-add has it, or rounded: the better one. */
+double ulps_off(float got, float x, float scale) {
+    const double product = double(x) * double(scale), rounded = x * scale;
+    double off = INFINITY;
+    for (double exponent : {product, rounded}) {
+        const double want = std::exp2(exponent);
+        off = std::min(off, std::abs(got - want) / ulp_at(want));
+    }
+    return off;
+}
+
+class Exp2 : public EachTarget {
+protected:
+    Halide::Param<float> scale;
+    Elementwise exp2{GetParam(), [this](const Halide::Expr &x) { return dsl::exp2_scaled(x, scale); }};
+};
+
+INSTANTIATE_TEST_SUITE_P(Targets, Exp2, ::testing::ValuesIn(runnable_targets()), target_in_test_name);
+
+TEST_P(Exp2, IsWithinTwoUlp) {
+    const float log2e = 1.44269504f;
+    for (float s : {1.0f, log2e, log2e / 1e-3f, log2e / 100.0f}) {
+        scale.set(s);
+        const std::vector<float> x = negatives_down_to(125, s), y = exp2(x);
+        double worst = 0;
+        float at = 0;
+        for (size_t i = 0; i < x.size(); i++) {
+            const double off = ulps_off(y[i], x[i], s);
+            if (!(off <= worst)) worst = off, at = x[i];
+        }
+        EXPECT_LE(worst, 2) << "exp2_scaled(" << at << ", " << s << ")";
+    }
+}
+
+TEST_P(Exp2, IsZeroFarDown) {
+    scale.set(1.0f);
+    for (float y : exp2({-125.6f, -126, -127, -149, -150, -1000, -1e30f, std::numeric_limits<float>::lowest(), -infinity}))
+        EXPECT_EQ(bits_of(y), 0u) << y;
+    scale.set(1442.695f);
+    for (float y : exp2({-1, -1e10f, -1e38f, std::numeric_limits<float>::lowest(), -infinity}))
+        EXPECT_EQ(bits_of(y), 0u) << y;
+}
+
+TEST_P(Exp2, IsOneAtZero) {
+    scale.set(1.44269504f);
+    for (float y : exp2({0.0f, -0.0f, -std::numeric_limits<float>::denorm_min()}))
+        EXPECT_EQ(y, 1.0f);
+}
+
+TEST_P(Exp2, IsNanForEveryNan) {
+    scale.set(1.44269504f);
+    const std::vector<float> x = all_kinds_of_nan(), y = exp2(x);
+    for (size_t i = 0; i < x.size(); i++)
+        EXPECT_TRUE(std::isnan(y[i])) << "NaN of bits " << std::hex << bits_of(x[i]) << " gave " << y[i];
+}
+
+} // namespace
+} // namespace attune::test

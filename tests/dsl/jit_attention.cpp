@@ -1,0 +1,122 @@
+#include "jit_attention.h"
+
+#include <cmath>
+
+#include "compare.h"
+#include "mask_text.h"
+
+namespace attune::test {
+
+namespace {
+
+/** The run-time mask of one row, cell by cell, as intervals. */
+std::vector<std::array<int32_t, 2>> intervals_of_row(const CellPredicate &attends, int64_t query, int64_t keys) {
+    std::vector<std::array<int32_t, 2>> intervals;
+    for (int32_t j = 0; j < keys; j++) {
+        if (!attends(query, j)) continue;
+        if (intervals.empty() || intervals.back()[1] != j) intervals.push_back({j, j});
+        intervals.back()[1] = j + 1;
+    }
+    return intervals;
+}
+
+CellPredicate run_time_mask(const AttentionProblem &problem, int64_t b) {
+    std::optional<int64_t> offset = problem.offset;
+    if (!problem.offsets.empty()) offset = problem.offsets[b];
+    const CellPredicate text = mask_from_text(problem.mask, problem.queries(), problem.keys(), offset);
+    const int64_t length = problem.key_lengths.empty() ? problem.keys() : problem.key_lengths[b];
+    return [text, length](int64_t i, int64_t j) { return j < length && text(i, j); };
+}
+
+template <typename T> Tensor<T> filler(const Extents &full) {
+    Tensor<T> one({1, 1, 1, 1});
+    one.fill(0);
+    return one.broadcast(full);
+}
+
+} // namespace
+
+Tensor<int32_t> interval_table(const AttentionProblem &problem) {
+    std::vector<std::vector<std::array<int32_t, 2>>> rows;
+    size_t count = 1;
+    for (int64_t b = 0; b < problem.batch(); b++) {
+        const CellPredicate attends = run_time_mask(problem, b);
+        for (int64_t i = 0; i < problem.queries(); i++) {
+            rows.push_back(intervals_of_row(attends, i, problem.keys()));
+            count = std::max(count, rows.back().size());
+        }
+    }
+    Tensor<int32_t> table({problem.batch(), problem.queries(), static_cast<int64_t>(count), 2});
+    table.fill(static_cast<int32_t>(problem.keys()));
+    for (size_t row = 0; row < rows.size(); row++)
+        for (size_t r = 0; r < rows[row].size(); r++)
+            for (int end = 0; end < 2; end++)
+                table(row / problem.queries(), row % problem.queries(), r, end) = rows[row][r][end];
+    return table;
+}
+
+JitAttention::JitAttention(int head_dim, std::optional<dsl::Mask> mask) {
+    inputs_.query = query_, inputs_.key = key_, inputs_.value = value_;
+    inputs_.queries = query_.dim(1).extent(), inputs_.keys = key_.dim(1).extent();
+    inputs_.head_dim = head_dim != 0 ? Halide::Expr(head_dim) : query_.dim(0).extent();
+    inputs_.value_dim = head_dim != 0 ? Halide::Expr(head_dim) : value_.dim(0).extent();
+    inputs_.heads_per_group = query_.dim(2).extent() / key_.dim(2).extent();
+    inputs_.intervals = {intervals_, intervals_.dim(1).extent(), inputs_.queries};
+    inputs_.mask = std::move(mask);
+    inputs_.attend = attend_, inputs_.bias = bias_;
+    inputs_.use_attend = use_attend_, inputs_.use_bias = use_bias_;
+    inputs_.scale = scale_, inputs_.softcap = softcap_, inputs_.temperature = temperature_;
+    query_.dim(0).set_bounds(0, inputs_.head_dim), key_.dim(0).set_bounds(0, inputs_.head_dim);
+    value_.dim(0).set_bounds(0, inputs_.value_dim);
+    attend_.dim(0).set_stride(Halide::Expr()), bias_.dim(0).set_stride(Halide::Expr());
+}
+
+dsl::Attention JitAttention::declare(const dsl::Blocking &blocking) {
+    const dsl::Attention attention = dsl::attention(inputs_, blocking);
+    pipeline = Halide::Pipeline({attention.output, attention.lse});
+    Halide::OutputImageParam out = Halide::Func(attention.output).output_buffer(), lse = Halide::Func(attention.lse).output_buffer();
+    out.dim(0).set_bounds(0, inputs_.value_dim), out.dim(1).set_bounds(0, inputs_.queries), lse.dim(0).set_bounds(0, inputs_.queries);
+    return attention;
+}
+
+void JitAttention::compile(const Halide::Target &target) {
+    target_ = target;
+    pipeline.compile_jit(target);
+}
+
+void JitAttention::bind(const AttentionProblem &problem) {
+    const Extents cells{problem.batch(), problem.query_heads(), problem.queries(), problem.keys()};
+    table_ = interval_table(problem);
+    attend_tensor_ = problem.boolean_mask ? problem.boolean_mask->broadcast(cells) : filler<uint8_t>(cells);
+    bias_tensor_ = problem.bias ? problem.bias->broadcast(cells) : filler<float>(cells);
+    query_.set(buffer_of(problem.q)), key_.set(buffer_of(problem.k)), value_.set(buffer_of(problem.v));
+    intervals_.set(buffer_of(table_)), attend_.set(buffer_of(attend_tensor_)), bias_.set(buffer_of(bias_tensor_));
+    use_attend_.set(problem.boolean_mask.has_value()), use_bias_.set(problem.bias.has_value());
+    scale_.set(problem.scale.value_or(1 / std::sqrt(static_cast<float>(problem.dim()))));
+    softcap_.set(problem.softcap), temperature_.set(problem.temperature);
+}
+
+JitResult JitAttention::run(const AttentionProblem &problem) {
+    bind(problem);
+    const Extents rows{problem.batch(), problem.query_heads(), problem.queries()};
+    JitResult result{Tensor<float>({rows[0], rows[1], rows[2], problem.value_dim()}), Tensor<float>(rows)};
+    Halide::Buffer<float> out = buffer_of(result.out), lse = buffer_of(result.lse);
+    pipeline.realize({out, lse}, target_);
+    return result;
+}
+
+void compute_all_at_root(const Halide::Pipeline &pipeline) {
+    for (const Halide::Func &output : pipeline.outputs())
+        for (const auto &[name, function] : Halide::Internal::find_transitive_calls(output.function()))
+            Halide::Func(function).compute_root();
+}
+
+void expect_exact(const JitResult &result, const AttentionProblem &problem) {
+    const AttentionAnswer exact = attention_in_double(problem), rounded = attention_in_float(problem);
+    const double values = largest_magnitude(to_double(problem.v));
+    EXPECT_TRUE(agrees(to_double(result.out), exact.out, twice_rounded(exact.out, rounded.out, values), 0));
+    EXPECT_TRUE(agrees(to_double(result.lse), exact.lse, twice_rounded(exact.lse, rounded.lse, largest_magnitude(exact.lse)), 0));
+    EXPECT_TRUE(result.out.canaries_intact());
+}
+
+} // namespace attune::test

@@ -1,0 +1,57 @@
+// Masks beside plain predicates that mean the same.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "dsl/mask.h"
+
+namespace attune::test {
+
+struct MaskCase {
+    std::string name;
+    std::function<dsl::Mask(Halide::Expr offset)> mask;
+    std::function<bool(int i, int j, int offset)> allows;
+    bool exact_blocks = true; // allows_all must say all that is true
+    bool exact_keys = true;   // possible_keys must be as narrow as can be
+};
+
+/** Every constructor that needs no data, `! & |` of them, and predicates of a user's. */
+inline std::vector<MaskCase> mask_cases() {
+    using namespace dsl;
+    using Halide::Expr;
+    const Mask every_third([](const Cell &c) { return (c.query - c.key) % 3 == 0; });
+    const Mask documents([](const Cell &c) { return c.query / 5 == c.key / 5; });
+    auto dilated = [](int i, int j) { return ((i - j) % 3 + 3) % 3 == 0; };
+    return {
+        {"causal", [](Expr o) { return causal(o); }, [](int i, int j, int o) { return j <= i + o; }},
+        {"window", [](Expr o) { return window(3, 2, o); }, [](int i, int j, int o) { return i + o - 3 <= j && j <= i + o + 2; }},
+        {"window_of_itself", [](Expr o) { return window(0, 0, o); }, [](int i, int j, int o) { return j == i + o; }},
+        {"window_left", [](Expr o) { return window(4, -1, o); }, [](int i, int j, int o) { return i + o - 4 <= j; }},
+        {"window_right", [](Expr o) { return window(-1, 4, o); }, [](int i, int j, int o) { return j <= i + o + 4; }},
+        {"window_everywhere", [](Expr o) { return window(-1, -1, o); }, [](int, int, int) { return true; }},
+        {"prefix", [](Expr) { return prefix(7); }, [](int, int j, int) { return j < 7; }},
+        {"prefix_of_none", [](Expr) { return prefix(0); }, [](int, int, int) { return false; }},
+        {"not_causal", [](Expr o) { return !causal(o); }, [](int i, int j, int o) { return j > i + o; }},
+        {"not_prefix", [](Expr) { return !prefix(7); }, [](int, int j, int) { return j >= 7; }},
+        {"not_not_causal", [](Expr o) { return !!causal(o); }, [](int i, int j, int o) { return j <= i + o; }},
+        {"causal_and_window", [](Expr o) { return causal(o) & window(5, 1, o); },
+         [](int i, int j, int o) { return j <= i + o && j >= i + o - 5; }},
+        {"causal_and_prefix", [](Expr o) { return causal(o) & prefix(9); }, [](int i, int j, int o) { return j <= i + o && j < 9; }},
+        {"causal_or_prefix", [](Expr o) { return causal(o) | prefix(9); }, [](int i, int j, int o) { return j <= i + o || j < 9; }},
+        {"not_window", [](Expr o) { return !window(3, 2, o); }, [](int i, int j, int o) { return j < i + o - 3 || j > i + o + 2; }, true,
+         false},
+        {"window_or_prefix", [](Expr o) { return window(3, 0, o) | prefix(4); },
+         [](int i, int j, int o) { return (i + o - 3 <= j && j <= i + o) || j < 4; }, false, false},
+        {"causal_and_window_or_prefix", [](Expr o) { return (causal(o) & window(5, 1, o)) | prefix(4); },
+         [](int i, int j, int o) { return (j <= i + o && j >= i + o - 5) || j < 4; }, false, false},
+        {"dilated", [=](Expr o) { return causal(o) & every_third; }, [=](int i, int j, int o) { return j <= i + o && dilated(i, j); },
+         false, false},
+        {"documents", [=](Expr) { return documents; }, [](int i, int j, int) { return i / 5 == j / 5; }, false, false},
+        {"strided_or_local", [](Expr o) { return causal(o) & Mask([](const Cell &c) { return c.key % 4 == 0 || c.query - c.key < 3; }); },
+         [](int i, int j, int o) { return j <= i + o && (j % 4 == 0 || i - j < 3); }, false, false},
+    };
+}
+
+} // namespace attune::test

@@ -1,0 +1,86 @@
+// The C++ interface: errors are values, with the C interface's code and sentence.
+#include <thread>
+
+#include "error_test.h"
+
+namespace attune::test {
+namespace {
+
+TEST(CppError, APlanThatCantBeMadeIsAStatus) {
+    AttentionDesc desc;
+    desc.head_dim = 64, desc.schedule = "no such schedule";
+    const Result<AttentionPlan> plan = AttentionPlan::create(desc);
+    EXPECT_FALSE(plan.ok());
+    EXPECT_FALSE(plan);
+    EXPECT_EQ(plan.status().code, ATTUNE_INVALID_ARGUMENT);
+    EXPECT_NE(plan.status().message.find("no such schedule"), std::string::npos) << plan.status().message;
+}
+
+TEST(CppError, AMaskThatMeansNothingIsAStatus) {
+    AttentionDesc desc;
+    desc.head_dim = 64, desc.mask = "causal & casual";
+    const Result<AttentionPlan> plan = AttentionPlan::create(desc);
+    EXPECT_NE(plan.status().message.find("column 10"), std::string::npos) << plan.status().message;
+}
+
+TEST(CppError, ARunThatCantBeDoneIsAStatus) {
+    AttentionDesc desc;
+    desc.head_dim = 8;
+    Result<AttentionPlan> plan = AttentionPlan::create(desc);
+    ASSERT_TRUE(plan.ok()) << plan.status().message;
+    std::vector<float> q(40), kv(56), out(40, 7.0f);
+    AttentionArgs args(TensorView(q.data(), {1, 1, 5, 8}), TensorView(kv.data(), {1, 1, 7, 8}), TensorView(kv.data(), {1, 1, 7, 8}),
+                       TensorView(out.data(), {1, 1, 5, 8}));
+    args.temperature = -1;
+    const Status status = plan->run(args);
+    EXPECT_FALSE(status.ok());
+    EXPECT_FALSE(status);
+    EXPECT_NE(status.message.find("temperature"), std::string::npos) << status.message;
+    EXPECT_EQ(out, std::vector<float>(40, 7.0f));
+    args.temperature = 1;
+    EXPECT_TRUE(plan->run(args).ok());
+    EXPECT_TRUE(plan->run(args).message.empty());
+}
+
+TEST(CppError, TensorViewsTakeStrides) {
+    float x[64] = {};
+    const TensorView view(x, {2, 3, 4}, {30, 10, 1});
+    EXPECT_EQ(view.rank, 3);
+    EXPECT_EQ(view.stride[0], 30);
+    EXPECT_EQ(view.extent[2], 4);
+    EXPECT_EQ(view.type, ATTUNE_F32);
+}
+
+TEST(CppError, TheOtherOperationsGiveStatuses) {
+    std::vector<float> x(12), y(12, 7.0f);
+    const TensorView in(x.data(), {3, 4}), out(y.data(), {3, 4}), odd(y.data(), {4, 3});
+    EXPECT_NE(softmax(in, odd).message.find("extent"), std::string::npos);
+    EXPECT_NE(softmax(in, out, {-1, false, ""}).message.find("temperature"), std::string::npos);
+    EXPECT_NE(rotary(in, out, {10000, ATTUNE_ROTARY_HALF, 3, 0, ""}).message.find("rotary_dim"), std::string::npos);
+    EXPECT_NE(sinusoidal(out, {0, 0, ""}).message.find("base"), std::string::npos);
+    EXPECT_EQ(y, std::vector<float>(12, 7.0f));
+}
+
+/** The message belongs to the calling thread, and to its last failed call. */
+TEST(CppError, MessagesBelongToTheirThread) {
+    std::vector<float> x(4);
+    const TensorView view(x.data(), {1, 4});
+    EXPECT_FALSE(softmax(view, view, {-1, false, ""}).ok());
+    std::thread([&] {
+        EXPECT_STREQ(attune_error_message(), "");
+        EXPECT_FALSE(sinusoidal(view, {-5, 0, ""}).ok());
+        EXPECT_NE(std::string(attune_error_message()).find("base"), std::string::npos);
+    }).join();
+    EXPECT_NE(std::string(attune_error_message()).find("temperature"), std::string::npos);
+}
+
+TEST(CppError, InitialisingNothingIsFine) {
+    attune_attention_args_init(nullptr);
+    attune_softmax_args_init(nullptr);
+    attune_rotary_args_init(nullptr);
+    attune_sinusoidal_args_init(nullptr);
+    EXPECT_EQ(attune_softmax(nullptr, nullptr), ATTUNE_INVALID_ARGUMENT);
+}
+
+} // namespace
+} // namespace attune::test

@@ -1,0 +1,127 @@
+// One test for each bad argument of a plan, and for each error of a textual mask.
+#include "error_test.h"
+#include "kernels.h"
+
+namespace attune::test {
+namespace {
+
+struct GoodPlan {
+    attune_attention_desc desc = ATTUNE_ATTENTION_DESC_INIT;
+    attune_attention_desc *desc_pointer = &desc;
+    attune_kernel kernel = *attune_kernel_at(0); // to spoil
+
+    GoodPlan() { desc.head_dim = 8, kernel = *kernels_of("attention").front(); }
+    GoodPlan(const GoodPlan &) = delete;
+};
+using Good = GoodPlan;
+using Bad = BadCall<Good>;
+
+class PlanError : public ::testing::TestWithParam<Bad> {};
+
+TEST(PlanErrorControl, TheGoodPlanIsMade) {
+    Good good;
+    attune_attention_plan *plan = nullptr;
+    EXPECT_EQ(attune_attention_plan_create(&good.desc, &plan), ATTUNE_OK) << attune_error_message();
+    EXPECT_NE(attune_attention_plan_kernel(plan), nullptr);
+    attune_attention_plan_destroy(plan);
+}
+
+TEST_P(PlanError, IsNamedAndNoPlanIsMade) {
+    Good call;
+    GetParam().spoil(call);
+    attune_attention_plan *plan = nullptr;
+    expect_error(attune_attention_plan_create(call.desc_pointer, &plan), GetParam().status, GetParam().words);
+    EXPECT_EQ(plan, nullptr);
+}
+
+const Bad arguments[] = {
+    {"NoDesc", [](Good &g) { g.desc_pointer = nullptr; }, {"desc", "NULL"}},
+    {"DescOfAnotherSize", [](Good &g) { g.desc.struct_size = 4; }, {"struct_size", "4", std::to_string(sizeof(attune_attention_desc))}},
+    {"HeadDimZero", [](Good &g) { g.desc.head_dim = 0; }, {"head_dim", "0", "1"}},
+    {"HeadDimNegative", [](Good &g) { g.desc.head_dim = -8; }, {"head_dim", "-8"}},
+    {"HeadDimPastInt32", [](Good &g) { g.desc.head_dim = int64_t(1) << 31; }, {"head_dim", "2147483648", "2147483647"}},
+    {"ValueDimNegative", [](Good &g) { g.desc.value_dim = -1; }, {"value_dim", "-1"}},
+    {"ValueDimPastInt32", [](Good &g) { g.desc.value_dim = int64_t(1) << 40; }, {"value_dim", "1099511627776"}},
+    {"DtypeOfIntegers", [](Good &g) { g.desc.dtype = ATTUNE_I32; }, {"dtype", "4", "F32", "F16", "BF16"}},
+    {"DtypeOfNothing", [](Good &g) { g.desc.dtype = static_cast<attune_type>(0); }, {"dtype", "0"}},
+    {"DtypeWithoutKernel", [](Good &g) { g.desc.dtype = ATTUNE_F16; }, {"f16", "attention_"}, ATTUNE_UNSUPPORTED},
+    {"ScheduleEmpty", [](Good &g) { g.desc.schedule = ""; }, {"schedule"}},
+    {"KernelOfAnotherSize", [](Good &g) { g.kernel.struct_size = 1, g.desc.kernel = &g.kernel; }, {"struct_size", "1"}},
+    {"KernelOfAnotherOperation",
+     [](Good &g) { g.kernel.operation = "softmax", g.desc.kernel = &g.kernel; },
+     {"operation", "softmax", "attention"}},
+    {"KernelWithoutCall", [](Good &g) { g.kernel.call = nullptr, g.desc.kernel = &g.kernel; }, {"kernel", "call"}},
+    {"KernelOfAnotherWidth", [](Good &g) { g.kernel.head_dim = 64, g.desc.kernel = &g.kernel; }, {"head_dim", "8", "64"}},
+    {"KernelOfAnotherValueWidth",
+     [](Good &g) { g.kernel.head_dim = 0, g.kernel.value_dim = 96, g.desc.kernel = &g.kernel; },
+     {"value_dim", "8", "96"}},
+    {"KernelOfAnotherType",
+     [](Good &g) { g.kernel.head_dim = g.kernel.value_dim = 0, g.kernel.dtype = ATTUNE_BF16, g.desc.kernel = &g.kernel; },
+     {"bf16", "f32"}},
+    {"KernelOfAnotherSchedule",
+     [](Good &g) { g.kernel.head_dim = g.kernel.value_dim = 0, g.desc.kernel = &g.kernel, g.desc.schedule = "other"; },
+     {"schedule", "other"}},
+};
+INSTANTIATE_TEST_SUITE_P(Arguments, PlanError, ::testing::ValuesIn(arguments), bad_call_name<Good>);
+
+TEST(PlanErrorLists, AnUnknownScheduleBringsTheKnownOnes) {
+    Good call;
+    call.desc.schedule = "flsh";
+    attune_attention_plan *plan = nullptr;
+    std::vector<std::string> words = schedules_of("attention");
+    words.push_back("schedule"), words.push_back("flsh");
+    expect_error(attune_attention_plan_create(&call.desc, &plan), ATTUNE_INVALID_ARGUMENT, words);
+}
+
+TEST(PlanErrorLists, NoPlaceForThePlan) {
+    Good call;
+    expect_error(attune_attention_plan_create(&call.desc, nullptr), ATTUNE_INVALID_ARGUMENT, {"plan", "NULL"});
+}
+
+TEST(PlanErrorLists, DestroyingNoPlanIsFine) {
+    attune_attention_plan_destroy(nullptr);
+    EXPECT_EQ(attune_attention_plan_kernel(nullptr), nullptr);
+}
+
+Bad mask(const char *name, const char *text, std::vector<std::string> words) {
+    words.push_back("mask");
+    return {name, [text](Good &g) { g.desc.mask = text; }, words};
+}
+
+const std::string long_mask(5000, ' '), deep_mask(200, '!');
+
+/** Columns count from 1. */
+const Bad masks[] = {
+    mask("Empty", "", {"column 1"}),
+    mask("Blank", "   ", {"none"}),
+    mask("Unknown", "casual", {"column 1", "casual", "causal", "window", "prefix"}),
+    mask("UnknownLater", "causal & windw(2, 0)", {"column 10", "windw"}),
+    mask("UpperCase", "Causal", {"column 1", "Causal"}),
+    mask("TwoTerms", "causal prefix(2)", {"column 8", "prefix"}),
+    mask("OpenBracket", "(causal", {"column 8", "')'"}),
+    mask("CloseBracket", "causal)", {"column 7", "')'"}),
+    mask("NoOperand", "causal & ", {"column"}),
+    mask("NoLeftOperand", "| causal", {"column 1", "'|'"}),
+    mask("DoubledSign", "causal && prefix(1)", {"column 9", "'&'"}),
+    mask("NoneCombined", "none | causal", {"column 6", "none"}),
+    mask("NoneCombinedLater", "causal & none", {"column 10", "none"}),
+    mask("WindowAlone", "window", {"column 7", "window(left, right"}),
+    mask("WindowOfOne", "window(2)", {"column 9", "window"}),
+    mask("WindowOfFour", "window(1,2,top_left,3)", {"column 20", "window"}),
+    mask("WindowBelowMinusOne", "window(-2, 0)", {"column 8", "-2", "-1"}),
+    mask("WindowNotAnInteger", "window(2.5, 0)", {"column 8", "2.5"}),
+    mask("WindowPast64Bits", "window(9223372036854775808, 0)", {"column 8", "9223372036854775808", "64"}),
+    mask("WindowOfAName", "window(width, 0)", {"column 8", "width"}),
+    mask("PrefixNegative", "prefix(-1)", {"column 8", "-1", "0"}),
+    mask("PrefixAlone", "prefix", {"column 7", "prefix(length)"}),
+    mask("PrefixAligned", "prefix(2, top_left)", {"column 9"}),
+    mask("Alignment", "causal(bottom_left)", {"column 8", "bottom_left", "top_left", "bottom_right"}),
+    mask("AlignmentEmpty", "causal()", {"column 8", "top_left"}),
+    mask("StrangeSign", "causal ^ prefix(2)", {"column 8", "^"}),
+    mask("TooLong", long_mask.c_str(), {"5000", "4096"}),
+    mask("TooDeep", deep_mask.c_str(), {"deep"}),
+};
+INSTANTIATE_TEST_SUITE_P(Masks, PlanError, ::testing::ValuesIn(masks), bad_call_name<Good>);
+
+} // namespace
+} // namespace attune::test

@@ -1,0 +1,151 @@
+// Every attention kernel with scales, softcaps, temperatures and logits at their extremes.
+#include "attention_test.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace attune::test {
+namespace {
+
+ATTUNE_ATTENTION_SUITE(AttentionNumbers);
+
+TEST_P(AttentionNumbers, AnyFiniteScale) {
+    for (float scale : {0.0f, -0.0f, 1.0f, -0.3f, 3.0f, -3.0f, 1e-30f}) {
+        AttentionProblem p = problem(25, 49);
+        p.scale = scale;
+        expect_right(p);
+    }
+}
+
+TEST_P(AttentionNumbers, Softcaps) {
+    for (float softcap : {1e-3f, 0.5f, 5.0f, 50.0f, 1e6f}) {
+        AttentionProblem p = problem(25, 49);
+        p.scale = 1.0f, p.softcap = softcap, p.mask = "causal", p.offset = 3;
+        expect_right(p);
+    }
+}
+
+TEST_P(AttentionNumbers, SoftcapComesBeforeTheBias) {
+    AttentionProblem p = problem(13, 33);
+    p.scale = -2.0f, p.softcap = 1.5f, p.bias = bias({1, 2, 13, 33});
+    expect_right(p);
+}
+
+TEST_P(AttentionNumbers, TemperaturesFromCoolToHot) {
+    for (float temperature : {1e-3f, 0.1f, 0.5f, 2.0f, 100.0f}) {
+        AttentionProblem p = problem(25, 49);
+        p.temperature = temperature;
+        expect_right(p);
+        p.mask = "causal", p.offset = -3, p.bias = bias({1, 1, 25, 49}); // after the mask, and after the bias
+        expect_right(p);
+    }
+}
+
+TEST_P(AttentionNumbers, ATemperatureNearZeroPicksTheLargest) {
+    for (float temperature : {1e-30f, 1e-37f}) {
+        AttentionProblem p = problem(25, 49);
+        p.temperature = temperature;
+        const AttentionRun run = run_attention(kernel(), p);
+        ASSERT_TRUE(run.status.ok()) << run.status.message;
+        const std::vector<float> weights = run.weights.values();
+        for (size_t row = 0; row < weights.size() / 49; row++) {
+            EXPECT_EQ(std::count(&weights[row * 49], &weights[row * 49] + 49, 1.0f), 1) << row;
+            EXPECT_EQ(std::count(&weights[row * 49], &weights[row * 49] + 49, 0.0f), 48) << row;
+        }
+    }
+}
+
+TEST_P(AttentionNumbers, AnInfiniteTemperatureGivesTheMean) {
+    AttentionProblem p = problem(25, 49);
+    p.temperature = INFINITY;
+    expect_right(p);
+}
+
+TEST_P(AttentionNumbers, LogitsOfTenThousand) {
+    for (float sign : {1.0f, -1.0f}) {
+        AttentionProblem p = problem(25, 49);
+        p.scale = sign * 2500.0f / std::sqrt(static_cast<float>(p.dim())); // unit-normal logits reach 4
+        expect_right(p);
+    }
+}
+
+TEST_P(AttentionNumbers, RowsWhollyAtPlusOrMinusTenThousand) {
+    for (float level : {1e4f, -1e4f}) {
+        AttentionProblem p = problem(25, 49);
+        p.bias = Tensor<float>({1, 1, 1, 1});
+        p.bias->fill(level);
+        expect_right(p);
+    }
+}
+
+TEST_P(AttentionNumbers, ALargeLogitAfterSmallOnesAndBefore) {
+    const int64_t keys = large();
+    for (int64_t place : {int64_t(0), keys / 2, keys - 1}) {
+        AttentionProblem p = problem(25, keys);
+        p.bias = Tensor<float>({1, 1, 1, keys});
+        p.bias->fill(-1e4f);
+        (*p.bias)(0, 0, 0, place) = 1e4f;
+        expect_right(p);
+    }
+}
+
+/** Every finite bias is arithmetic: a row wholly at the lowest float is the plain mean it works out to. */
+TEST_P(AttentionNumbers, BiasesAllAtTheLowestFloat) {
+    for (const char *mask : {"none", "causal(bottom_right)"}) {
+        AttentionProblem p = problem(13, 49);
+        p.mask = mask;
+        p.bias = Tensor<float>({1, 1, 13, 49});
+        p.bias->fill(std::numeric_limits<float>::lowest());
+        expect_right(p);
+    }
+}
+
+TEST_P(AttentionNumbers, BiasesAtTheLowestFloatAmongOthers) {
+    AttentionProblem p = problem(25, 97);
+    p.bias = bias({1, 2, 25, 97});
+    p.bias->each([&](float &value) { value = random.chance(0.5) ? std::numeric_limits<float>::lowest() : value; });
+    for (int64_t j = 0; j < 97; j++)
+        (*p.bias)(0, 1, 3, j) = std::numeric_limits<float>::lowest();
+    expect_right(p);
+}
+
+TEST_P(AttentionNumbers, WeightsMixTheValuesIntoTheOutput) {
+    AttentionProblem p = problem(25, 49, 2, 4, 2);
+    p.mask = "causal", p.offset = 9;
+    const AttentionRun run = run_attention(kernel(), p);
+    ASSERT_TRUE(run.status.ok()) << run.status.message;
+    std::vector<double> mixed, sums;
+    for (int64_t b = 0; b < 2; b++)
+        for (int64_t h = 0; h < 4; h++)
+            for (int64_t i = 0; i < 25; i++) {
+                for (int64_t d = 0; d < p.value_dim(); d++) {
+                    double sum = 0;
+                    for (int64_t j = 0; j < 49; j++)
+                        sum += static_cast<double>(run.weights(b, h, i, j)) * p.v(b, h / 2, j, d);
+                    mixed.push_back(sum);
+                }
+                double sum = 0;
+                for (int64_t j = 0; j < 49; j++)
+                    sum += run.weights(b, h, i, j);
+                sums.push_back(sum);
+            }
+    EXPECT_TRUE(agrees(to_double(run.out), mixed, {4e-6 * largest_magnitude(to_double(p.v))}));
+    EXPECT_TRUE(agrees(sums, std::vector<double>(sums.size(), 1.0), {4e-6}));
+}
+
+/** What else is asked for changes no bit of the output. */
+TEST_P(AttentionNumbers, OptionalOutputsChangeNothing) {
+    AttentionProblem p = problem(25, 49);
+    p.mask = "causal", p.offset = 9;
+    const AttentionRun all = run_attention(kernel(), p);
+    for (auto [lse, weights] : {std::pair(false, false), {true, false}, {false, true}}) {
+        const AttentionRun some = run_attention(kernel(), p, {lse, weights, {}, Call()});
+        ASSERT_TRUE(some.status.ok()) << some.status.message;
+        EXPECT_TRUE(same_bits(some.out, all.out));
+        EXPECT_TRUE(lse ? same_bits(some.lse, all.lse) : ::testing::AssertionResult(some.lse.untouched()));
+        EXPECT_TRUE(weights ? same_bits(some.weights, all.weights) : ::testing::AssertionResult(some.weights.untouched()));
+    }
+}
+
+} // namespace
+} // namespace attune::test

@@ -1,0 +1,48 @@
+// What the attention tests share: a suite over every prebuilt attention kernel, at shapes that suit it.
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "run_attention.h"
+
+namespace attune::test {
+
+class AttentionTest : public SeededTestWithParam<const attune_kernel *> {
+protected:
+    const attune_kernel &kernel() const { return *GetParam(); }
+
+    /** A shape of the kernel's own widths; where it takes any, of odd ones. */
+    AttentionShape shape(int64_t queries, int64_t keys, int64_t batch = 1, int64_t query_heads = 2, int64_t key_heads = 1) const {
+        return {batch, query_heads, key_heads, queries, keys, head_dim_or(kernel(), 20), value_dim_or(kernel(), 12)};
+    }
+    AttentionProblem problem(int64_t queries, int64_t keys, int64_t batch = 1, int64_t query_heads = 2, int64_t key_heads = 1) {
+        return normal_problem(shape(queries, keys, batch, query_heads, key_heads), random);
+    }
+    /** Beyond the tiles of every schedule, except `reference`, which is as slow as it is plain. */
+    int64_t large() const { return is_reference(kernel()) ? 50 : 400; }
+
+    void expect_right(const AttentionProblem &p, const Judgement &judgement = {}) { expect_matches_oracle(kernel(), p, judgement); }
+    void expect_right_and_accurate(const AttentionShape &s) { expect_right(normal_problem(s, random), {true}); }
+
+    /** A boolean mask of the given extents, about two cells in three true. */
+    Tensor<uint8_t> boolean_mask(Extents extents, double probability = 0.67) {
+        const Tensor<uint8_t> mask(std::move(extents));
+        random.fill_boolean(mask, probability);
+        return mask;
+    }
+    Tensor<float> bias(Extents extents) {
+        const Tensor<float> tensor(std::move(extents));
+        random.fill_normal(tensor, 2);
+        return tensor;
+    }
+};
+
+/** A suite of its own name over every prebuilt attention kernel. */
+#define ATTUNE_ATTENTION_SUITE(Suite)                                                                                                      \
+    class Suite : public AttentionTest {};                                                                                                 \
+    ATTUNE_FOR_EACH_KERNEL(Suite, "attention")
+
+} // namespace attune::test

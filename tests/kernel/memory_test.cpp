@@ -1,0 +1,127 @@
+// Memory: long keys need little workspace, and a call like one before allocates nothing.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "attention_test.h"
+
+namespace {
+
+std::atomic<int64_t> allocations{0};
+
+} // namespace
+
+// The linker's --wrap sends every allocation of this program's own objects here (see CMakeLists.txt), those of Attune,
+// its kernels and Halide's runtime among them; operator new is replaced for the sake of the shared C++ library.
+extern "C" {
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+int __real_posix_memalign(void **memory, size_t alignment, size_t size);
+void *__real_mmap(void *address, size_t length, int protection, int flags, int file, long offset);
+
+void *__wrap_malloc(size_t size) { return allocations++, __real_malloc(size); }
+void *__wrap_calloc(size_t count, size_t size) { return allocations++, __real_calloc(count, size); }
+void *__wrap_realloc(void *memory, size_t size) { return allocations++, __real_realloc(memory, size); }
+void *__wrap_aligned_alloc(size_t alignment, size_t size) { return allocations++, __real_aligned_alloc(alignment, size); }
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t size) {
+    return allocations++, __real_posix_memalign(memory, alignment, size);
+}
+void *__wrap_mmap(void *address, size_t length, int protection, int flags, int file, long offset) {
+    return allocations++, __real_mmap(address, length, protection, flags, file, offset);
+}
+}
+
+void *operator new(size_t size) {
+    void *memory = __wrap_malloc(size);
+    if (!memory) throw std::bad_alloc();
+    return memory;
+}
+void *operator new(size_t size, std::align_val_t alignment) {
+    void *memory = nullptr;
+    if (__wrap_posix_memalign(&memory, static_cast<size_t>(alignment), size) != 0) throw std::bad_alloc();
+    return memory;
+}
+void operator delete(void *memory) noexcept { std::free(memory); }
+void operator delete(void *memory, size_t) noexcept { std::free(memory); }
+void operator delete(void *memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void *memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace attune::test {
+namespace {
+
+class Memory : public SeededTest {};
+
+/** 131,072 keys and 64 queries, 8 heads, D 64. The heads share one head's memory: that changes nothing a kernel can see. */
+AttentionProblem long_problem(Random &random) {
+    AttentionProblem p = normal_problem({1, 8, 1, 64, 131072, 64, 64}, random);
+    p.k = p.k.broadcast({1, 8, 131072, 64}), p.v = p.v.broadcast({1, 8, 131072, 64});
+    return p;
+}
+
+/** Two queries of the first head: the oracle takes seconds for all. */
+AttentionProblem first_queries(const AttentionProblem &p) {
+    AttentionProblem part = p;
+    part.q.extent = {1, 1, 2, 64}, part.k.extent[1] = part.v.extent[1] = 1;
+    return part;
+}
+
+TEST_F(Memory, LongKeysNeedLittleWorkspace) {
+    const AttentionProblem p = long_problem(random);
+    const AttentionRun run = run_attention("", p, {true, false, {}, Call()});
+    ASSERT_TRUE(run.status.ok()) << run.status.message;
+    EXPECT_GT(run.workspace_bytes, 0u);
+    EXPECT_LT(run.workspace_bytes, 64000000u);
+    Tensor<float> two = run.out;
+    two.extent = {1, 1, 2, 64};
+    const AttentionAnswer exact = attention_in_double(first_queries(p));
+    EXPECT_TRUE(agrees(to_double(two), exact.out, {4e-6 * largest_magnitude(to_double(first_queries(p).v))}));
+}
+
+/** Runs twice to warm up, then expects three more runs to allocate nothing. */
+template <typename Run> void expect_no_allocation(Run run, const std::string &what) {
+    for (int warm_up = 0; warm_up < 2; warm_up++)
+        ASSERT_TRUE(run()) << what;
+    const int64_t before = allocations;
+    bool ran = true;
+    for (int again = 0; again < 3; again++)
+        ran = run() && ran;
+    const int64_t made = allocations - before;
+    EXPECT_TRUE(ran) << what;
+    EXPECT_EQ(made, 0) << what;
+}
+
+TEST_F(Memory, AttentionAllocatesNothingInTheSteadyState) {
+    const Tensor<int32_t> lengths({2});
+    lengths(0) = 49, lengths(1) = 30;
+    const attune_tensor lengths_view = lengths.view();
+    for (const attune_kernel *kernel : kernels_of("attention")) {
+        const AttentionShape shape{2, 4, 2, 25, 49, head_dim_or(*kernel, 20), value_dim_or(*kernel, 12)};
+        const AttentionProblem p = normal_problem(shape, random);
+        AttentionDesc desc;
+        desc.head_dim = shape.dim, desc.value_dim = shape.value_dim, desc.mask = "causal | prefix(3)", desc.schedule = kernel->schedule;
+        const Result<AttentionPlan> plan = AttentionPlan::create(desc);
+        ASSERT_TRUE(plan.ok()) << plan.status().message;
+        const Tensor<float> out({2, 4, 25, shape.value_dim}), weights({2, 4, 25, 49});
+        const attune_tensor weights_view = weights.view();
+        AttentionArgs args(p.q.view(), p.k.view(), p.v.view(), out.view());
+        args.key_lengths = &lengths_view, args.weights = &weights_view, args.has_offset = 1;
+        for (int32_t threads : {1, 2, 3}) {
+            Call call(threads);
+            expect_no_allocation([&] { return plan.value().run(args, call).ok(); }, kernel->name);
+        }
+    }
+}
+
+TEST_F(Memory, TheOtherOperationsAllocateNothingInTheSteadyState) {
+    const Tensor<float> x({2, 3, 33, 16}), y({2, 3, 33, 16}), table({33, 16});
+    random.fill_normal(x);
+    Call call(2);
+    expect_no_allocation([&] { return softmax(x.view(), y.view(), {}, &call).ok(); }, "softmax");
+    expect_no_allocation([&] { return rotary(x.view(), y.view(), {}, &call).ok(); }, "rotary");
+    expect_no_allocation([&] { return sinusoidal(table.view(), {}, &call).ok(); }, "sinusoidal");
+}
+
+} // namespace
+} // namespace attune::test

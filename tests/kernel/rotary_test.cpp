@@ -1,0 +1,106 @@
+// Rotary position embedding: every kernel, against angles in long double.
+#include <cmath>
+
+#include "attune/attune.hpp"
+#include "compare.h"
+#include "kernels.h"
+#include "position_oracle.h"
+#include "random.h"
+
+namespace attune::test {
+namespace {
+
+constexpr double angle_error = 1e-5; // radians, at positions up to 1,000,000
+
+class Rotary : public SeededTestWithParam<const attune_kernel *> {
+protected:
+    bool interleaved() const { return std::string_view(GetParam()->operation) == "rotary_interleaved"; }
+    RotaryOptions options(int64_t offset = 0, int64_t rotary_dim = 0, double base = 10000) const {
+        return {base, interleaved() ? ATTUNE_ROTARY_INTERLEAVED : ATTUNE_ROTARY_HALF, rotary_dim, offset, GetParam()->schedule};
+    }
+    Tensor<float> normal(Extents extents, const Layout &layout = {}) {
+        const Tensor<float> x(std::move(extents), layout);
+        random.fill_normal(x);
+        return x;
+    }
+    Tensor<float> run(const Tensor<float> &x, const RotaryOptions &how) const {
+        const Tensor<float> y(x.extent, {{}, 3});
+        const Status status = rotary(x.view(), y.view(), how);
+        EXPECT_TRUE(status.ok()) << status.message;
+        EXPECT_TRUE(y.canaries_intact());
+        return y;
+    }
+    std::vector<double> expected(const Tensor<float> &x, const RotaryOptions &how) const {
+        const int64_t rotary_dim = how.rotary_dim != 0 ? how.rotary_dim : x.extent.back();
+        return rotary_in_long_double(x, how.base, interleaved() ? RotaryLayout::interleaved : RotaryLayout::half, rotary_dim, how.offset);
+    }
+    /** An angle off by e moves a pair of length r by r e; then f32 rounds. */
+    void expect_right(const Tensor<float> &x, const RotaryOptions &how, double finite_share = 0.5) const {
+        const double longest = std::sqrt(2.0) * largest_magnitude(to_double(x));
+        EXPECT_TRUE(agrees(to_double(run(x, how)), expected(x, how), {longest * angle_error, 1, longest}, finite_share))
+            << "offset " << how.offset << ", rotary_dim " << how.rotary_dim << ", base " << how.base;
+    }
+};
+
+TEST_P(Rotary, AwkwardWidths) {
+    for (int64_t dim : {2, 4, 6, 16, 18, 30, 32, 34, 64, 80, 128, 130, 256})
+        for (int64_t tokens : {1, 7, 33})
+            expect_right(normal({2, 3, tokens, dim}), options());
+}
+
+TEST_P(Rotary, LeadingChannelsAloneTurnAndOthersPassBitForBit) {
+    for (auto [dim, rotary_dim] : {std::pair<int64_t, int64_t>{64, 32}, {64, 2}, {7, 4}, {81, 80}, {20, 18}}) {
+        const Tensor<float> x = normal({1, 2, 9, dim}), y = run(x, options(5, rotary_dim));
+        expect_right(x, options(5, rotary_dim));
+        for (int64_t n = 0; n < 9; n++)
+            for (int64_t d = rotary_dim; d < dim; d++)
+                ASSERT_EQ(x(0, 1, n, d), y(0, 1, n, d));
+    }
+}
+
+TEST_P(Rotary, PositionsUpToAMillion) {
+    for (int64_t offset : {100, 4095, 65535, 131071, 999990, 1000000 - 33})
+        expect_right(normal({1, 2, 33, 64}), options(offset));
+    expect_right(normal({1, 1, 33, 128}), options(1000000 - 33, 0, 500000.0));
+}
+
+TEST_P(Rotary, NegativePositions) {
+    for (int64_t offset : {-1, -20, -1000000})
+        expect_right(normal({1, 2, 33, 64}), options(offset));
+}
+
+TEST_P(Rotary, Bases) {
+    for (double base : {1.0, 2.0, 100.0, 1e6, 1e-2})
+        expect_right(normal({1, 1, 17, 16}), options(3, 0, base));
+}
+
+TEST_P(Rotary, RanksAndLayouts) {
+    expect_right(normal({9, 16}), options(2));
+    expect_right(normal({3, 9, 16}), options(2));
+    expect_right(normal({2, 3, 9, 16}, Layout::tokens_first(5)), options(2));
+    expect_right(normal({1, 1, 9, 16}).broadcast({2, 3, 9, 16}), options(2));
+}
+
+TEST_P(Rotary, NothingToDo) {
+    for (const Extents &extents : {Extents{0, 2, 9, 16}, {2, 0, 9, 16}, {0, 16}})
+        EXPECT_TRUE(run(Tensor<float>(extents), options()).untouched());
+}
+
+TEST_P(Rotary, InPlace) {
+    const Tensor<float> x = normal({2, 3, 9, 16}), y = run(x, options(7));
+    const Status status = rotary(x.view(), x.view(), options(7));
+    ASSERT_TRUE(status.ok()) << status.message;
+    EXPECT_TRUE(same_bits(x, y));
+}
+
+TEST_P(Rotary, NaNShowsInItsPairAlone) {
+    const Tensor<float> x = normal({1, 1, 9, 16});
+    x(0, 0, 3, 5) = NAN, x(0, 0, 7, 0) = INFINITY;
+    expect_right(x, options(1), 0.9);
+}
+
+ATTUNE_FOR_EACH_KERNEL(Rotary, "rotary_half");
+INSTANTIATE_TEST_SUITE_P(PrebuiltInterleaved, Rotary, ::testing::ValuesIn(kernels_of("rotary_interleaved")), kernel_name);
+
+} // namespace
+} // namespace attune::test

@@ -1,0 +1,112 @@
+// Softmax and log-softmax: every kernel, at awkward widths and extreme logits.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "attune/attune.hpp"
+#include "compare.h"
+#include "kernels.h"
+#include "random.h"
+#include "softmax_oracle.h"
+
+namespace attune::test {
+namespace {
+
+class SoftmaxTest : public SeededTestWithParam<const attune_kernel *> {
+protected:
+    bool log() const { return std::string_view(GetParam()->operation) == "log_softmax"; }
+
+    Tensor<float> logits(Extents extents, double deviation = 1, const Layout &layout = {}) {
+        const Tensor<float> x(std::move(extents), layout);
+        random.fill_normal(x, deviation);
+        return x;
+    }
+    Tensor<float> run(const Tensor<float> &x, float temperature = 1) const {
+        const Tensor<float> y(x.extent, {{}, 3});
+        const Status status = softmax(x.view(), y.view(), {temperature, log(), GetParam()->schedule});
+        EXPECT_TRUE(status.ok()) << status.message;
+        EXPECT_TRUE(y.canaries_intact());
+        return y;
+    }
+    void expect_right(const Tensor<float> &x, float temperature = 1, double finite_share = 0.5) const {
+        const std::vector<double> exact = softmax_in_double(x, temperature, log());
+        const std::vector<double> rounded = softmax_in_float(x, temperature, log());
+        const Tolerance tolerance = twice_rounded(exact, rounded, std::max(1.0, largest_magnitude(exact)));
+        EXPECT_TRUE(agrees(to_double(run(x, temperature)), exact, tolerance, finite_share)) << "temperature " << temperature;
+    }
+};
+
+TEST_P(SoftmaxTest, AwkwardWidths) {
+    for (int64_t width : {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1000})
+        expect_right(logits({5, width}));
+}
+
+TEST_P(SoftmaxTest, AnyRankAndLayout) {
+    expect_right(logits({33}));
+    expect_right(logits({2, 3, 33}));
+    expect_right(logits({2, 3, 4, 33}, 1, Layout::tokens_first(5)));
+    expect_right(logits({1, 1, 1, 33}).broadcast({2, 3, 4, 33}));
+}
+
+TEST_P(SoftmaxTest, NothingToDo) {
+    for (const Extents &extents : {Extents{0, 9}, {4, 0}, {0, 0}, {2, 0, 3, 4}})
+        EXPECT_TRUE(run(Tensor<float>(extents)).untouched());
+}
+
+TEST_P(SoftmaxTest, LargeLogits) {
+    expect_right(logits({9, 50}, 1e4));
+    const Tensor<float> x = logits({9, 50});
+    x.each([](float &value) { value += 1e4f; });
+    expect_right(x);
+    x.each([](float &value) { value -= 2e4f; });
+    expect_right(x);
+}
+
+TEST_P(SoftmaxTest, ExtremeFloats) {
+    const Tensor<float> x = logits({3, 40});
+    const float lowest = std::numeric_limits<float>::lowest();
+    for (int64_t i = 0; i < 40; i++)
+        x(0, i) = lowest, x(1, i) = i == 20 ? 5.0f : lowest, x(2, i) = i == 39 ? -lowest : 0.0f;
+    expect_right(x);
+}
+
+TEST_P(SoftmaxTest, Temperatures) {
+    for (float temperature : {1e-3f, 0.01f, 0.5f, 2.0f, 100.0f})
+        expect_right(logits({9, 50}), temperature);
+}
+
+TEST_P(SoftmaxTest, MinusInfinityMasks) {
+    const Tensor<float> x = logits({6, 45});
+    x.each([&](float &value) { value = random.chance(0.3) ? -INFINITY : value; });
+    for (int64_t i = 0; i < 45; i++)
+        x(2, i) = -INFINITY, x(4, i) = i == 44 ? 1.0f : -INFINITY;
+    expect_right(x, 1, 0.3);
+    const Tensor<float> y = run(x, 0.5f);
+    for (int64_t i = 0; i < 45; i++)
+        EXPECT_EQ(y(2, i), log() ? -INFINITY : 0.0f);
+}
+
+TEST_P(SoftmaxTest, NaNShowsInItsRowAlone) {
+    for (int64_t place : {0, 13, 44}) {
+        const Tensor<float> x = logits({5, 45});
+        x(1, place) = NAN, x(3, place) = INFINITY;
+        expect_right(x);
+        for (int64_t i = 0; i < 45; i++)
+            x(1, i) = i == place ? NAN : -INFINITY;
+        const Tensor<float> y = run(x);
+        EXPECT_TRUE(std::isnan(y(1, place))) << y(1, place);
+    }
+}
+
+TEST_P(SoftmaxTest, InPlace) {
+    const Tensor<float> x = logits({9, 50}), y = run(x);
+    const Status status = softmax(x.view(), x.view(), {1, log(), GetParam()->schedule});
+    ASSERT_TRUE(status.ok()) << status.message;
+    EXPECT_TRUE(same_bits(x, y));
+}
+
+ATTUNE_FOR_EACH_KERNEL(SoftmaxTest, "softmax");
+INSTANTIATE_TEST_SUITE_P(PrebuiltLog, SoftmaxTest, ::testing::ValuesIn(kernels_of("log_softmax")), kernel_name);
+
+} // namespace
+} // namespace attune::test

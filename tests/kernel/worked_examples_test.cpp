@@ -1,0 +1,75 @@
+// The worked examples, by every kernel that can run them and by Attune's own choice.
+#include <algorithm>
+
+#include "attention_test.h"
+#include "golden_problems.h"
+
+namespace attune::test {
+namespace {
+
+constexpr Tolerance published{2e-6}; // decimals held in f32, results below 10
+
+void expect_example(const AttentionRun &run, const golden::AttentionExample &example) {
+    ASSERT_TRUE(run.status.ok()) << run.status.message;
+    EXPECT_TRUE(agrees(to_double(run.weights), golden::flat(example.weights), published)) << example.name << ", weights";
+    EXPECT_TRUE(agrees(to_double(run.out), golden::flat(example.output), {published.absolute * 4})) << example.name << ", output";
+}
+
+TEST(WorkedExamples, ByAttunesChoice) {
+    for (const golden::AttentionExample &example : golden::attention_examples())
+        expect_example(run_attention("", example.problem), example);
+}
+
+TEST(WorkedExamples, ByEverySchedule) {
+    for (const std::string &schedule : schedules_of("attention"))
+        for (const golden::AttentionExample &example : golden::attention_examples()) {
+            SCOPED_TRACE(schedule);
+            expect_example(run_attention(schedule, example.problem), example);
+        }
+}
+
+TEST(WorkedExamples, SoftmaxByTemperature) {
+    const Tensor<float> x = golden::tensor_of({golden::softmax_temperature::logits});
+    for (const std::string &schedule : schedules_of("softmax"))
+        for (const auto &[temperature, expected] : golden::softmax_temperature::by_temperature) {
+            const Tensor<float> y({1, 1, 1, 3});
+            const Status status = softmax(x.view(), y.view(), {static_cast<float>(temperature), false, schedule});
+            ASSERT_TRUE(status.ok()) << status.message;
+            EXPECT_TRUE(agrees(to_double(y), expected, published)) << schedule << ", T " << temperature;
+        }
+}
+
+TEST(WorkedExamples, SinusoidalTable) {
+    for (const std::string &schedule : schedules_of("sinusoidal")) {
+        const Tensor<float> y({5, 8});
+        const Status status = sinusoidal(y.view(), {10000.0, 0, schedule});
+        ASSERT_TRUE(status.ok()) << status.message;
+        EXPECT_TRUE(agrees(to_double(y), golden::flat(golden::sinusoidal::table), {1e-6})) << schedule;
+    }
+}
+
+/** A row added to the variant list of an operation or type that no suite here runs would be untested: this says so. */
+TEST(Prebuilt, EveryKernelHasASuite) {
+    const std::vector<std::string> tested = {"attention",   "attention_weights",  "softmax",   "log_softmax",
+                                             "rotary_half", "rotary_interleaved", "sinusoidal"};
+    ASSERT_GT(attune_kernel_count(), 0);
+    for (int32_t index = 0; index < attune_kernel_count(); index++) {
+        const attune_kernel &kernel = *attune_kernel_at(index);
+        EXPECT_NE(std::find(tested.begin(), tested.end(), kernel.operation), tested.end()) << kernel.name << ": " << kernel.operation;
+        EXPECT_EQ(kernel.dtype, ATTUNE_F32) << kernel.name;
+        EXPECT_STREQ(kernel.mask, "") << kernel.name << ": the suites give masks at run time only";
+    }
+    EXPECT_EQ(attune_kernel_at(attune_kernel_count()), nullptr);
+    EXPECT_EQ(attune_kernel_at(-1), nullptr);
+}
+
+TEST(Prebuilt, NamesAreUnique) {
+    std::vector<std::string> names;
+    for (int32_t index = 0; index < attune_kernel_count(); index++)
+        names.push_back(attune_kernel_at(index)->name);
+    std::sort(names.begin(), names.end());
+    EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
+}
+
+} // namespace
+} // namespace attune::test

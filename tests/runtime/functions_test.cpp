@@ -1,0 +1,198 @@
+// Softmax, rotary embedding and the sinusoidal table over fake kernels: shapes, strides, places of arguments, errors.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "fake_kernels.h"
+#include "overlap.h"
+#include "rows.h"
+
+namespace attune::runtime {
+namespace {
+
+attune_tensor contiguous(std::vector<float> &memory, std::vector<int64_t> extents) {
+    return attune_contiguous(memory.data(), ATTUNE_F32, static_cast<int32_t>(extents.size()), extents.data());
+}
+
+std::vector<float> numbers(size_t count) {
+    std::vector<float> memory(count);
+    std::mt19937 random(8);
+    std::normal_distribution<float> normal;
+    for (float &value : memory)
+        value = normal(random);
+    return memory;
+}
+
+/** Each row of y sums to 1, and its ratios are those of exp(x). */
+void expect_softmax(const attune_tensor &x, const attune_tensor &y, const std::vector<float> &before) {
+    const int64_t width = x.extent[x.rank - 1];
+    std::vector<int64_t> from;
+    for_each_row(x, [&](int64_t offset) { from.push_back(offset / 4); });
+    size_t row = 0;
+    for_each_row(y, [&](int64_t offset) {
+        const auto *out = reinterpret_cast<const float *>(static_cast<const char *>(y.data) + offset);
+        const float *in = before.data() + from[row++];
+        double sum = 0;
+        for (int64_t i = 0; i < width; ++i)
+            sum += std::exp(static_cast<double>(in[i]));
+        for (int64_t i = 0; i < width; ++i)
+            EXPECT_NEAR(static_cast<double>(out[i]), std::exp(static_cast<double>(in[i])) / sum, 1e-6);
+    });
+}
+
+attune_status softmax(const attune_tensor &x, const attune_tensor &y) {
+    attune_softmax_args args;
+    attune_softmax_args_init(&args);
+    args.x = x, args.y = y;
+    seen().clear();
+    return attune_softmax(&args, nullptr);
+}
+
+TEST(Softmax, TakesContiguousTensorsOfAnyRankInOneCall) {
+    const std::vector<int64_t> all = {2, 1, 3, 2, 1, 2, 1, 5};
+    for (size_t rank = 1; rank <= 8; ++rank) {
+        std::vector<float> in = numbers(120), out(120);
+        const std::vector<int64_t> extents(all.end() - static_cast<ptrdiff_t>(rank), all.end());
+        const attune_tensor x = contiguous(in, extents), y = contiguous(out, extents);
+        ASSERT_EQ(softmax(x, y), ATTUNE_OK) << attune_error_message();
+        EXPECT_EQ(seen().kernels.size(), 1u);
+        expect_softmax(x, y, in);
+    }
+}
+
+TEST(Softmax, TakesStridesThatDontJoin) {
+    std::vector<float> in = numbers(5000), out(5000);
+    attune_tensor x = contiguous(in, {2, 3, 4, 5}), y = contiguous(out, {2, 3, 4, 5});
+    x.stride[0] = 7, x.stride[1] = 0, x.stride[2] = 100; // broadcast, overlapping rows: an input may
+    y.stride[0] = 1000, y.stride[1] = 300, y.stride[2] = 8;
+    ASSERT_EQ(softmax(x, y), ATTUNE_OK) << attune_error_message();
+    EXPECT_EQ(seen().kernels.size(), 6u) << "the axis of 4 is the kernel's";
+    expect_softmax(x, y, in);
+}
+
+TEST(Softmax, WorksInPlaceButNotBesideItself) {
+    std::vector<float> memory = numbers(60);
+    const std::vector<float> before = memory;
+    attune_tensor x = contiguous(memory, {3, 4, 5}), y = x;
+    ASSERT_EQ(softmax(x, y), ATTUNE_OK) << attune_error_message();
+    expect_softmax(x, y, before);
+    y.data = memory.data() + 1;
+    EXPECT_EQ(softmax(x, y), ATTUNE_INVALID_ARGUMENT);
+    EXPECT_STREQ(attune_error_message(), "y overlaps x in memory; it must be apart from x, or x itself");
+}
+
+TEST(Softmax, SucceedsWithoutElements) {
+    std::vector<float> none;
+    EXPECT_EQ(softmax(contiguous(none, {3, 0}), contiguous(none, {3, 0})), ATTUNE_OK);
+    EXPECT_EQ(softmax(contiguous(none, {0, 3}), contiguous(none, {0, 3})), ATTUNE_OK);
+    EXPECT_TRUE(seen().kernels.empty());
+}
+
+TEST(Softmax, RefusesBadArguments) {
+    std::vector<float> in = numbers(60), out(60);
+    attune_softmax_args good;
+    attune_softmax_args_init(&good);
+    good.x = contiguous(in, {3, 4, 5}), good.y = contiguous(out, {3, 4, 5});
+    const auto message = [](const attune_softmax_args &args) {
+        EXPECT_EQ(attune_softmax(&args, nullptr), ATTUNE_INVALID_ARGUMENT);
+        return std::string(attune_error_message());
+    };
+    attune_softmax_args args = good;
+    args.schedule = "fast";
+    EXPECT_EQ(message(args), "schedule is \"fast\"; the schedules of softmax are vectorized, reference");
+    args.log = 1;
+    EXPECT_EQ(message(args), "schedule is \"fast\"; the schedules of log_softmax are vectorized");
+    args = good, args.temperature = -1;
+    EXPECT_EQ(message(args), "temperature is -1; it must be above 0");
+    args = good, args.y.extent[1] = 3;
+    EXPECT_EQ(message(args), "y.extent[1] is 3; it must be 4, as in x");
+    args = good, args.x.rank = 9;
+    EXPECT_EQ(message(args), "x.rank is 9; it must be 1 to 8");
+    args = good, args.y.rank = 2;
+    EXPECT_EQ(message(args), "y.rank is 2; it must be 3");
+    args = good, args.x.data = nullptr;
+    EXPECT_EQ(message(args), "x.data is NULL; the tensor has elements");
+    EXPECT_EQ(attune_softmax(nullptr, nullptr), ATTUNE_INVALID_ARGUMENT);
+}
+
+TEST(Rotary, PutsArgumentsInTheirPlaces) {
+    std::vector<float> in(120, 0), out(120, 0);
+    attune_rotary_args args;
+    attune_rotary_args_init(&args);
+    args.base = 500, args.offset = 7;
+    for (const std::vector<int64_t> &extents : {std::vector<int64_t>{6, 4}, {2, 6, 4}, {3, 2, 5, 4}}) {
+        args.x = contiguous(in, extents), args.y = contiguous(out, extents);
+        seen().clear();
+        ASSERT_EQ(attune_rotary(&args, nullptr), ATTUNE_OK) << attune_error_message();
+        EXPECT_EQ(seen().kernels, std::vector<std::string>{"rotary_half_vectorized"});
+        for (size_t i = 0; i < (extents.size() == 4 ? 120u : extents.size() == 3 ? 48u : 24u); ++i)
+            ASSERT_EQ(out[i], 4000507.0f);
+    }
+    args.layout = ATTUNE_ROTARY_INTERLEAVED, args.rotary_dim = 2;
+    ASSERT_EQ(attune_rotary(&args, nullptr), ATTUNE_OK);
+    EXPECT_EQ(seen().kernels.back(), "rotary_interleaved_vectorized");
+    EXPECT_EQ(out[0], 2000507.0f);
+}
+
+TEST(Rotary, RefusesBadArguments) {
+    std::vector<float> in(120), out(120);
+    attune_rotary_args good;
+    attune_rotary_args_init(&good);
+    good.x = contiguous(in, {5, 4}), good.y = contiguous(out, {5, 4});
+    const auto message = [](const attune_rotary_args &args) {
+        EXPECT_EQ(attune_rotary(&args, nullptr), ATTUNE_INVALID_ARGUMENT);
+        return std::string(attune_error_message());
+    };
+    attune_rotary_args args = good;
+    args.rotary_dim = 3;
+    EXPECT_EQ(message(args), "rotary_dim is 3; it must be even and 2 to dim = 4, or 0 for all of dim");
+    args.rotary_dim = 6;
+    EXPECT_EQ(message(args).find("rotary_dim is 6"), 0u);
+    args = good, args.x = contiguous(in, {5, 3}), args.y = contiguous(out, {5, 3});
+    EXPECT_EQ(message(args).find("rotary_dim is 0 (all of dim) and dim is 3; it must be even"), 0u);
+    args = good, args.base = 0;
+    EXPECT_EQ(message(args), "base is 0; it must be above 0 and finite");
+    args = good, args.base = std::nan("");
+    EXPECT_EQ(message(args), "base is nan; it must be above 0 and finite");
+    const int32_t no_layout = 2; // as C lets one write
+    args = good, std::memcpy(&args.layout, &no_layout, sizeof(no_layout));
+    EXPECT_EQ(message(args).find("layout is 2; it must be ATTUNE_ROTARY_HALF (0)"), 0u);
+    args = good, args.offset = INT32_MAX - 3;
+    EXPECT_EQ(message(args),
+              "offset is 2147483644; it must be -2147483648 to 2147483643, so that the positions of 5 tokens fit in 32 bits");
+    args.offset = INT32_MAX - 4;
+    EXPECT_EQ(attune_rotary(&args, nullptr), ATTUNE_OK);
+    args = good, args.x.rank = 1;
+    EXPECT_EQ(message(args), "x.rank is 1; it must be 2 to 4");
+}
+
+TEST(Sinusoidal, PutsArgumentsInTheirPlaces) {
+    std::vector<float> out(100, -1);
+    attune_sinusoidal_args args;
+    attune_sinusoidal_args_init(&args);
+    args.y = contiguous(out, {4, 3});
+    args.y.stride[0] = 10;
+    args.offset = -3, args.base = 1000;
+    ASSERT_EQ(attune_sinusoidal(&args, nullptr), ATTUNE_OK) << attune_error_message();
+    EXPECT_EQ(out[0], 997.0f);
+    EXPECT_EQ(out[2], 999.0f);
+    EXPECT_EQ(out[3], -1.0f);
+    EXPECT_EQ(out[10], 1097.0f);
+    args.offset = int64_t{1} << 40;
+    EXPECT_EQ(attune_sinusoidal(&args, nullptr), ATTUNE_INVALID_ARGUMENT);
+    args.offset = 0, args.y.rank = 3;
+    EXPECT_EQ(attune_sinusoidal(&args, nullptr), ATTUNE_INVALID_ARGUMENT);
+}
+
+TEST(Registry, ListsTheLinkedKernels) {
+    ASSERT_EQ(attune_kernel_count(), 12);
+    EXPECT_STREQ(attune_kernel_at(0)->name, "attention_flash");
+    EXPECT_EQ(attune_kernel_at(-1), nullptr);
+    EXPECT_EQ(attune_kernel_at(12), nullptr);
+}
+
+} // namespace
+} // namespace attune::runtime

@@ -1,0 +1,130 @@
+#include "threads.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace attune::runtime {
+namespace {
+
+struct Count {
+    std::vector<std::atomic<int>> runs;
+    explicit Count(size_t size) : runs(size) {}
+    bool all_once() const {
+        for (const auto &run : runs)
+            if (run != 1) return false;
+        return true;
+    }
+};
+
+int count_task(void *closure, int32_t index) {
+    ++static_cast<Count *>(closure)->runs[static_cast<size_t>(index)];
+    return 0;
+}
+
+bool runs_all_once(int32_t threads, int32_t count) {
+    Count counted(static_cast<size_t>(count));
+    return parallel_for(threads, count, count_task, &counted) == 0 && counted.all_once();
+}
+
+TEST(Threads, RunEveryTaskOnce) {
+    for (int32_t threads : {1, 2, 3, 7, 16})
+        for (int32_t count : {0, 1, 2, 3, 15, 1000})
+            for (int repeat = 0; repeat < 20; ++repeat)
+                ASSERT_TRUE(runs_all_once(threads, count)) << threads << " threads, " << count << " tasks";
+}
+
+/** Each task waits until as many as `wanted` run at once, or gives up after a while. */
+struct Meeting {
+    int wanted;
+    std::atomic<int> here{0};
+};
+
+int meet(void *closure, int32_t) {
+    auto &meeting = *static_cast<Meeting *>(closure);
+    ++meeting.here;
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (meeting.here < meeting.wanted)
+        if (std::chrono::steady_clock::now() > limit) return 1;
+    return 0;
+}
+
+TEST(Threads, RunTogether) {
+    Meeting meeting{4};
+    EXPECT_EQ(parallel_for(4, 4, meet, &meeting), 0);
+}
+
+TEST(Threads, ReturnTheFirstErrorAndSkipTheRest) {
+    std::atomic<int> runs{0};
+    const auto task = [](void *closure, int32_t index) {
+        ++*static_cast<std::atomic<int> *>(closure);
+        return index == 5 ? 17 : 0;
+    };
+    EXPECT_EQ(parallel_for(1, 1000, task, &runs), 17);
+    EXPECT_EQ(runs, 6);
+    runs = 0;
+    EXPECT_EQ(parallel_for(3, 100000, task, &runs), 17);
+    EXPECT_LT(runs, 100000);
+}
+
+int nested(void *closure, int32_t) {
+    const auto self = std::this_thread::get_id();
+    std::set<std::thread::id> seen;
+    struct Inner {
+        std::set<std::thread::id> &seen;
+    } inner{seen};
+    if (!inside_task()) return 1;
+    parallel_for(
+        4, 10,
+        [](void *data, int32_t) {
+            static_cast<Inner *>(data)->seen.insert(std::this_thread::get_id());
+            return 0;
+        },
+        &inner);
+    static_cast<std::atomic<int> *>(closure)->fetch_add(1);
+    return seen == std::set<std::thread::id>{self} ? 0 : 2;
+}
+
+TEST(Threads, RunInnerLoopsInline) {
+    std::atomic<int> done{0};
+    EXPECT_EQ(parallel_for(3, 50, nested, &done), 0);
+    EXPECT_EQ(done, 50);
+    EXPECT_FALSE(inside_task());
+}
+
+TEST(Threads, ServeConcurrentCalls) {
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> callers;
+    for (int32_t i = 0; i < 6; ++i)
+        callers.emplace_back([&wrong, i] {
+            for (int repeat = 0; repeat < 200; ++repeat)
+                if (!runs_all_once(1 + (i + repeat) % 5, 1 + repeat % 70)) ++wrong;
+        });
+    for (std::thread &caller : callers)
+        caller.join();
+    EXPECT_EQ(wrong, 0);
+}
+
+TEST(Threads, WorkInAForkedChild) {
+    ASSERT_TRUE(runs_all_once(3, 100));
+    const pid_t child = fork();
+    if (child == 0) {
+        Meeting meeting{3};
+        _exit(runs_all_once(3, 100) && parallel_for(3, 3, meet, &meeting) == 0 ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    EXPECT_TRUE(runs_all_once(3, 100));
+}
+
+TEST(Threads, CountAtLeastOneCpu) { EXPECT_GE(available_cpus(), 1); }
+
+} // namespace
+} // namespace attune::runtime

@@ -1,0 +1,115 @@
+// What flash doesn't compute: tiles of scores in which nothing attends, and masks where they can't say no.
+//
+// That every panel which is needed is computed, the comparisons with float64 show; so it is enough to count them.
+#include <atomic>
+#include <cstring>
+
+#include "flash.h"
+#include "mask_text.h"
+
+namespace attune::test {
+namespace {
+
+std::atomic<int64_t> panels, stores;
+
+int32_t count_panel() { return int32_t(panels++); }
+int32_t count_store() { return int32_t(stores++); }
+
+/** Counts, in the finished code: panels of dot products computed, and stores into the scores. Halide's own tracing would not do: a
+ * traced Func has an effect, and what has an effect isn't skipped. */
+class Counting : public Halide::Internal::IRMutator {
+    using Halide::Internal::IRMutator::visit;
+
+    static Halide::Internal::Stmt counted(const char *counter, const Halide::Internal::Stmt &stmt) {
+        using namespace Halide::Internal;
+        return Block::make(Evaluate::make(Call::make(Halide::Int(32), counter, {}, Call::Extern)), stmt);
+    }
+    static bool is_of(const std::string &name, const char *func) { return name.compare(0, std::strlen(func), func) == 0; }
+
+    Halide::Internal::Stmt visit(const Halide::Internal::ProducerConsumer *op) override {
+        const Halide::Internal::Stmt inside = IRMutator::visit(op);
+        return op->is_producer && is_of(op->name, "dot") ? counted("attune_test_count_panel", inside) : inside;
+    }
+    Halide::Internal::Stmt visit(const Halide::Internal::Store *op) override {
+        const Halide::Internal::Stmt store = IRMutator::visit(op);
+        return is_of(op->name, "score") ? counted("attune_test_count_store", store) : store;
+    }
+};
+
+class Skipping : public SeededTest {
+protected:
+    explicit Skipping(std::optional<dsl::Mask> mask = std::nullopt) : flash(0, std::move(mask)) {
+        flash.jit.pipeline.add_custom_lowering_pass(new Counting);
+        flash.jit.pipeline.set_jit_externs(
+            {{"attune_test_count_panel", Halide::JITExtern(count_panel)}, {"attune_test_count_store", Halide::JITExtern(count_store)}});
+        flash.compile();
+    }
+
+    /** Tiles x panels in which `attends` holds somewhere, and how many of those it doesn't hold everywhere in. */
+    struct Needed {
+        int64_t panels = 0, partial = 0;
+    };
+    template <typename F> Needed needed(const AttentionProblem &p, F attends) const {
+        const int rows = flash.blocking.rows_per_tile, width = flash.blocking.keys_per_panel;
+        Needed n;
+        for (int b = 0; b < p.batch(); b++)
+            for (int h = 0; h < p.query_heads(); h++)
+                for (int tile = 0; tile * rows < p.queries(); tile++)
+                    for (int panel = 0; panel * width < p.keys(); panel++) {
+                        int attended = 0, cells = 0;
+                        for (int i = tile * rows; i < std::min<int64_t>((tile + 1) * rows, p.queries()); i++)
+                            for (int j = panel * width; j < (panel + 1) * width; j++)
+                                cells++, attended += j < p.keys() && attends(b, i, j);
+                        n.panels += attended > 0;
+                        n.partial += attended > 0 && attended < cells;
+                    }
+        return n;
+    }
+
+    void run(const AttentionProblem &p) {
+        panels = stores = 0;
+        flash.jit.run(p);
+    }
+
+    /** Stores into the scores of one panel in one pass. */
+    int64_t stores_per_panel() const {
+        return int64_t(flash.blocking.keys_per_panel) * flash.blocking.rows_per_tile / flash.machine.float_lanes;
+    }
+
+    Flash flash;
+};
+
+TEST_F(Skipping, ComputesExactlyThePanelsWhereSomethingAttends) {
+    for (const char *mask :
+         {"none", "causal", "window(70, 0)", "window(5, 40)", "causal & window(33, 0)", "prefix(100)", "causal | prefix(50)"})
+        for (int64_t length : {500, 211, 0}) {
+            SCOPED_TRACE(std::string(mask) + ", key length " + std::to_string(length));
+            AttentionProblem p = normal_problem({2, 2, 1, 203, 500, 8, 8}, random);
+            p.mask = mask;
+            p.offsets = {297, 100};
+            p.key_lengths = {length, 500};
+            const CellPredicate masks[] = {mask_from_text(mask, 203, 500, 297), mask_from_text(mask, 203, 500, 100)};
+            auto attends = [&](int b, int i, int j) { return j < p.key_lengths[b] && masks[b](i, j); };
+            run(p);
+            const Needed exact = needed(p, attends);
+            EXPECT_EQ(panels, exact.panels);
+            // One interval a row leaves two gaps, before and after it.
+            EXPECT_EQ(stores, stores_per_panel() * (exact.panels + 2 * exact.partial));
+        }
+}
+
+class SkippingByCompiledMask : public Skipping {
+protected:
+    SkippingByCompiledMask() : Skipping(dsl::causal(40) & dsl::window(90, 0, 40)) {}
+};
+
+TEST_F(SkippingByCompiledMask, LooksAtTheMaskOnlyWhereItIsPartlyTrue) {
+    const AttentionProblem p = normal_problem({1, 2, 1, 203, 500, 8, 8}, random);
+    run(p);
+    const Needed exact = needed(p, [](int, int i, int j) { return j <= i + 40 && j >= i - 50; });
+    EXPECT_EQ(panels, exact.panels);
+    EXPECT_EQ(stores, stores_per_panel() * (exact.panels + exact.partial));
+}
+
+} // namespace
+} // namespace attune::test

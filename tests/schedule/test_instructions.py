@@ -1,0 +1,99 @@
+"""The machine code of the prebuilt kernels: test_instructions.py OBJDUMP KERNELS_FOLDER TUNED_FOLDER [unittest's options].
+
+The two products of flash attention must be loops of multiply-adds whose accumulators stay in registers, and kernels for plain x86-64
+must run on any x86-64."""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+OBJDUMP, KERNELS, TUNED = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+
+AVX2 = "x86-64-linux-sse41-avx-f16c-fma-avx2"
+FLOAT_LANES = {"x86-64-avx512": 16, "x86-64-avx2": 8}
+FEATURES = {"x86-64-avx512": AVX2 + "-avx512-avx512_skylake", "x86-64-avx2": AVX2}
+# VEX and EVEX mnemonics, and those of SSE3 to SSE4.2 and POPCNT that a compiler would choose.
+BEYOND_SSE2 = re.compile(
+    r"v|p?blendv?|pblendw|dpps|h(add|sub)p[sd]|addsubp|movddup|movs[hl]dup|lddqu|ph(add|sub)|pshufb|palignr|pabs|psign|pmulhrsw|pmaddubsw"
+    r"|round[ps][sd]|insertps|extractps|p(insr|extr)[bdq]|pmov[sz]x|pmul(ld|dq)|p(min|max)(s[bd]|u[wd])|packusdw|ptest|pcmp(eqq|gtq|[ei]str)"
+    r"|popcnt|lzcnt|andn[lq]?$|bextr|mulx|(sar|shl|shr|ror)x")
+
+
+def disassembled(path):
+    """(address, mnemonic, operands) of every instruction."""
+    command = [OBJDUMP, "-d", "--no-show-raw-insn", str(path)]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    for line in text.splitlines():
+        found = re.match(r"\s*([0-9a-f]+):\t(\S+)\s*(.*)", line)
+        if found:
+            yield int(found[1], 16), found[2], found[3]
+
+
+def innermost_loops(instructions):
+    """The body of every loop that holds no other jump back."""
+    place = {address: i for i, (address, _, _) in enumerate(instructions)}
+    last_jump = -1
+    for i, (address, mnemonic, operands) in enumerate(instructions):
+        target = re.match(r"([0-9a-f]+) <", operands) if mnemonic.startswith("j") else None
+        if target is None or int(target[1], 16) > address:
+            continue
+        start = place[int(target[1], 16)]
+        if start > last_jump:
+            yield instructions[start:i + 1]
+        last_jump = i
+
+
+def is_multiply_add(instruction):
+    return re.match(r"vfn?madd\d+ps", instruction[1]) is not None
+
+
+def touches_stack_with_vectors(instruction):
+    return re.search(r"\(%rsp|\(%rbp", instruction[2]) is not None and re.search(r"%[xyz]mm", instruction[2]) is not None
+
+
+class Products(unittest.TestCase):
+    """Both products of a tile: the scores, a panel of keys at a time, and the output, a step of channels at a time."""
+
+    def loops_of_products(self, machine, kernel):
+        path = KERNELS / f"attune_attention_flash_f32{kernel}-{FEATURES[machine]}-user_context-large_buffers-no_runtime.o"
+        tiles = json.loads((TUNED / f"{machine}.json").read_text())["flash"]
+        tiles = tiles.get("head_dim " + kernel.removeprefix("_d"), tiles["any"])
+        vectors = tiles["rows_per_tile"] // FLOAT_LANES[machine]
+        loops = [loop for loop in innermost_loops(list(disassembled(path)))
+                 if sum(map(is_multiply_add, loop)) >= vectors * min(tiles["keys_per_panel"], tiles["value_step"])]
+        return loops, {vectors * tiles["keys_per_panel"], vectors * tiles["value_step"]}
+
+    def test_are_loops_of_multiply_adds_in_registers(self):
+        for machine in FLOAT_LANES:
+            for kernel in ("", "_d64", "_d128"):
+                with self.subTest(machine=machine, kernel=kernel):
+                    loops, widths = self.loops_of_products(machine, kernel)
+                    plain = [loop for loop in loops if not any(map(touches_stack_with_vectors, loop))]
+                    for width in widths:
+                        self.assertTrue(any(sum(map(is_multiply_add, loop)) % width == 0 for loop in plain),
+                                        f"no loop of a multiple of {width} multiply-adds without spills")
+
+    def test_do_nothing_else_in_vectors(self):
+        for machine in FLOAT_LANES:
+            for kernel in ("", "_d64", "_d128"):
+                with self.subTest(machine=machine, kernel=kernel):
+                    loops, _ = self.loops_of_products(machine, kernel)
+                    clean = [loop for loop in loops if not any(
+                        re.match(r"v(?!fn?madd|mov|broadcast)", mnemonic) for _, mnemonic, _ in loop)]
+                    self.assertGreaterEqual(len(clean), 2, [len(loop) for loop in loops])
+
+
+class Baseline(unittest.TestCase):
+    def test_runs_on_any_x86_64(self):
+        objects = [path for path in sorted(KERNELS.glob("*.o")) if "-sse41" not in path.name]
+        self.assertGreater(len(objects), 5)
+        for path in objects:
+            with self.subTest(path.name):
+                beyond = [line for line in disassembled(path) if BEYOND_SSE2.match(line[1]) or re.search(r"%[yz]mm|%k[0-7]", line[2])]
+                self.assertEqual(beyond[:3], [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0]] + sys.argv[4:])

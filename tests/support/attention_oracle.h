@@ -1,0 +1,72 @@
+// Attention by plain loops: in float64, what every kernel is judged against; in float, the yardstick of the rule of accuracy.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "random.h"
+#include "tensor.h"
+
+namespace attune::test {
+
+/** Everything that settles one attention: tensors as attune_attention_args has them, and the meaning of semantics' order. */
+struct AttentionProblem {
+    Tensor<float> q, k, v; // [B,Hq,N,D] [B,Hkv,M,D] [B,Hkv,M,Dv]
+    std::string mask = "none";
+    std::optional<int64_t> offset;
+    std::vector<int64_t> offsets;     // one per batch item; or empty
+    std::vector<int64_t> key_lengths; // one per batch item; or empty
+    std::optional<Tensor<uint8_t>> boolean_mask;
+    std::optional<Tensor<float>> bias;
+    std::optional<float> scale; // none: 1 / sqrt(D)
+    float softcap = 0;
+    float temperature = 1;
+
+    int64_t batch() const { return q.extent[0]; }
+    int64_t query_heads() const { return q.extent[1]; }
+    int64_t key_heads() const { return k.extent[1]; }
+    int64_t queries() const { return q.extent[2]; }
+    int64_t keys() const { return k.extent[2]; }
+    int64_t dim() const { return q.extent[3]; }
+    int64_t value_dim() const { return v.extent[3]; }
+};
+
+struct AttentionShape {
+    int64_t batch = 1, query_heads = 1, key_heads = 1, queries = 1, keys = 1, dim = 64, value_dim = 64;
+};
+
+/** A problem of unit-normal q, k and v. */
+AttentionProblem normal_problem(const AttentionShape &shape, Random &random, const Layout &layout = {});
+
+/** One batch item of a problem, as a problem of batch 1. */
+AttentionProblem batch_item(const AttentionProblem &problem, int64_t item);
+
+/** All in C order: out [B,Hq,N,Dv], lse and attends_nothing [B,Hq,N], weights and masked [B,Hq,N,M]. */
+struct AttentionAnswer {
+    std::vector<double> out, lse, weights;
+    std::vector<bool> attends_nothing, masked;
+};
+
+/**
+ * out = sum_j softmax_j(mask(bias_ij + softcap(scale q_i . k_j)) / T) v_j, lse = log sum_j exp(.), every operation in float64.
+ * A masked cell takes no part, whatever k, v and bias hold there; an attended one follows IEEE arithmetic.
+ */
+AttentionAnswer attention_in_double(const AttentionProblem &problem);
+
+/** The same loops with every intermediate rounded to f32; sums run in an order of their own for each `order`, 0 as written. */
+AttentionAnswer attention_in_float(const AttentionProblem &problem, int order = 0);
+
+/** Largest errors of the textbook form in f32: one number for each output. */
+struct RoundingError {
+    double out = 0, lse = 0, weights = 0;
+};
+
+/**
+ * The largest error of attention_in_float over several orders of summation. The rule of accuracy compares largest errors; that
+ * of one order, on a problem of few rows, is a matter of luck, and a right kernel would miss twice of it every so often.
+ */
+RoundingError rounding_error(const AttentionProblem &problem, const AttentionAnswer &exact);
+
+} // namespace attune::test

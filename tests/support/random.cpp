@@ -1,0 +1,18 @@
+#include "random.h"
+
+#include <cstdlib>
+#include <string>
+
+namespace attune::test {
+
+uint64_t current_test_seed() {
+    if (const char *given = std::getenv("ATTUNE_TEST_SEED")) return std::strtoull(given, nullptr, 10);
+    const ::testing::TestInfo *test = ::testing::UnitTest::GetInstance()->current_test_info();
+    const std::string name = std::string(test->test_suite_name()) + "." + test->name();
+    uint64_t hash = 14695981039346656037u; // FNV-1a, so that a seed is the same on every machine
+    for (unsigned char c : name)
+        hash = (hash ^ c) * 1099511628211u;
+    return hash;
+}
+
+} // namespace attune::test

@@ -1,0 +1,47 @@
+// A problem through one kernel, and its answer against the oracle.
+#pragma once
+
+#include <string>
+
+#include "attention_oracle.h"
+#include "attune/attune.hpp"
+#include "compare.h"
+#include "kernels.h"
+
+namespace attune::test {
+
+struct AttentionRun {
+    Status status;
+    Tensor<float> out, lse, weights; // untouched where not asked for
+    size_t workspace_bytes = 0;
+};
+
+struct RunOptions {
+    bool lse = true, weights = true;
+    Layout layout; // of out; lse and weights are padded likewise
+    Call call;
+};
+
+/** Runs the problem by the kernel's schedule; an error unless the plan chooses exactly this kernel. */
+AttentionRun run_attention(const attune_kernel &kernel, const AttentionProblem &problem, RunOptions options = {});
+
+/** Runs it by the schedule's name; "" lets Attune choose. */
+AttentionRun run_attention(const std::string &schedule, const AttentionProblem &problem, RunOptions options = {});
+
+/** How a result is judged. */
+struct Judgement {
+    bool unit_normal = false; // q, k and v are unit-normal, scale and temperature the defaults: 4e-6 of max |v| binds too
+    double finite_share = 0.5;
+};
+
+/** Runs with lse and weights, and expects all three to agree with the oracle by the rule of accuracy, and memory around them intact. */
+void expect_matches_oracle(const attune_kernel &kernel, const AttentionProblem &problem, const Judgement &judgement = {},
+                           const RunOptions &options = {});
+
+/** The same for a run already made. */
+void expect_agrees_with_oracle(const AttentionRun &run, const AttentionProblem &problem, const Judgement &judgement = {});
+
+/** A line of text that says which problem it is, for SCOPED_TRACE. */
+std::string describe(const AttentionProblem &problem);
+
+} // namespace attune::test

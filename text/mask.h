@@ -1,0 +1,74 @@
+// The textual mask language, as plain data: "causal & window(256, 0) | prefix(16)".
+//
+//   mask    := none | either
+//   either  := both { "|" both }
+//   both    := single { "&" single }
+//   single  := "!" single | "(" either ")" | term
+//   term    := causal [ "(" alignment ")" ] | window "(" number "," number [ "," alignment ] ")" | prefix "(" number ")"
+//
+// A number is an integer, or where the caller allows it the name of a run-time parameter. Names are case sensitive.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attune::text {
+
+inline constexpr size_t max_mask_length = 4096; // characters
+inline constexpr int max_mask_depth = 64;       // brackets and "!" inside one another
+
+/** Where query 0 stands among N queries and M keys: top_left at key 0, bottom_right at key M - N, unnamed at the offset given. */
+enum class Alignment { unnamed, top_left, bottom_right };
+
+enum class MaskKind { none, causal, window, prefix, negation, conjunction, disjunction };
+
+/** An integer, or a named parameter whose value comes with each run. */
+struct Number {
+    int64_t value = 0;
+    int32_t parameter = -1; // index into Mask::parameters; -1: `value` counts
+
+    bool is_parameter() const { return parameter >= 0; }
+};
+
+/** One predicate over (query i, key j), true where i may attend j, with p = i + offset:
+ *  causal j <= p; window p - numbers[0] <= j <= p + numbers[1], -1 for no limit; prefix j < numbers[0]. */
+struct MaskNode {
+    MaskKind kind = MaskKind::none;
+    Alignment alignment = Alignment::unnamed;
+    std::vector<Number> numbers;
+    std::vector<MaskNode> operands; // one of a negation, two or more of a conjunction or disjunction
+};
+
+struct Mask {
+    MaskNode root;
+    std::vector<std::string> parameters; // in order of first appearance
+};
+
+struct ParseOptions {
+    bool allow_parameters = false;
+};
+
+/** A mask, or one sentence that says what is wrong at which column (from 1). */
+struct ParseResult {
+    Mask mask;
+    std::string error;
+    int32_t column = 0;
+
+    bool ok() const { return error.empty(); }
+};
+
+ParseResult parse_mask(std::string_view text, const ParseOptions &options = {});
+
+/** The word for a term: "causal". */
+const char *name_of(MaskKind kind);
+
+/** The least value a term's numbers may have: -1 for window, 0 for prefix. */
+int64_t least_number(MaskKind kind);
+
+/** The first causal or window that names no alignment, so that it needs an offset or N = M; nullptr if there is none. */
+const MaskNode *first_unaligned(const MaskNode &node);
+
+} // namespace attune::text

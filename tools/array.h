@@ -1,0 +1,47 @@
+// A C-order array that owns its memory: what .npy files are read into and written from.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attune/attune.hpp"
+
+namespace attune::tools {
+
+using Shape = std::vector<int64_t>;
+
+/** Product of the extents; 1 for rank 0. `subject` names the array in the error when it passes 2^63 - 1 bytes. */
+int64_t element_count(const Shape &shape, const std::string &subject);
+
+/** "[2, 3]", as error messages show a shape. */
+std::string shape_text(const Shape &shape);
+
+/** Bytes of one element. */
+int64_t element_bytes(attune_type type);
+
+struct FreeMemory {
+    void operator()(void *memory) const { std::free(memory); }
+};
+
+struct Array {
+    attune_type type = ATTUNE_F32;
+    Shape shape;
+    std::unique_ptr<unsigned char, FreeMemory> data; // 64-byte aligned, never null once made, even with no elements
+    int64_t bytes = 0;
+
+    template <typename T> T *as() const { return reinterpret_cast<T *>(data.get()); }
+};
+
+/** Memory for an array, not initialised. Throws std::bad_alloc, or CommandError naming `subject` if the size overflows. */
+Array make_array(attune_type type, Shape shape, const std::string &subject);
+
+/** A view of `array` with leading axes of extent 1 added up to `rank`. */
+TensorView view(const Array &array, int rank);
+
+/** A view of `array` with the rank it has. */
+TensorView view(const Array &array);
+
+} // namespace attune::tools

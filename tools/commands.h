@@ -1,0 +1,15 @@
+// The subcommands. Each function declares one, its options and what it does, on `parent`; parsing runs it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace attune::tools {
+
+void add_list(CLI::App &parent);
+void add_run_attention(CLI::App &run);
+void add_run_softmax(CLI::App &run);
+void add_run_rotary(CLI::App &run);
+void add_run_sinusoidal(CLI::App &run);
+void add_bench(CLI::App &parent);
+
+} // namespace attune::tools

@@ -1,0 +1,93 @@
+// The `attune` command: list what is linked in, run it on .npy files, time it.
+#include <csignal>
+#include <cstdio>
+#include <new>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "error.h"
+
+namespace attune::tools {
+namespace {
+
+/** The parser's message as one line: it puts its hints on lines of their own. */
+std::string sentence(std::string text) {
+    while (!text.empty() && text.back() == '\n')
+        text.pop_back();
+    for (std::string::size_type at; (at = text.find('\n')) != std::string::npos;)
+        text.replace(at, 1, "; ");
+    return text;
+}
+
+/** What the parser says, but for words it doesn't know: those it lists in an order of its own, or not at all. */
+std::string parse_message(const CLI::App &app, const CLI::ParseError &error) {
+    const std::vector<std::string> unknown = app.remaining(true);
+    const CLI::App *command = &app;
+    std::string name = "attune";
+    for (; !command->get_subcommands().empty(); name += " " + command->get_name())
+        command = command->get_subcommands().front();
+    if (!unknown.empty()) return fmt::format("{} is not an argument of {}; its --help lists what there is", unknown.front(), name);
+    if (!command->get_subcommands({}).empty()) return fmt::format("{} needs a command; its --help lists them", name);
+    const std::string text = error.what();
+    if (error.get_name() == "ArgumentMismatch")
+        return fmt::format("{} must be given once, with one value if it takes any", text.substr(0, text.find_first_of(": ")));
+    return text;
+}
+
+int fail(int exit_code, const std::string &text) {
+    fmt::print(stderr, "attune: {}\n", sentence(text));
+    return exit_code;
+}
+
+/** A full disk behind stdout shows only when the last bytes are flushed. */
+int finish() {
+    const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+    return written ? 0 : fail(exit_failure, "standard output could not be written in full");
+}
+
+void declare(CLI::App &app) {
+    app.name("attune");
+    app.set_version_flag("--version", "attune " ATTUNE_VERSION);
+    app.require_subcommand(1);
+    add_list(app);
+    CLI::App *run = app.add_subcommand("run", "Run one operation on .npy files");
+    run->require_subcommand(1);
+    add_run_attention(*run);
+    add_run_softmax(*run);
+    add_run_rotary(*run);
+    add_run_sinusoidal(*run);
+    add_bench(app);
+}
+
+int parse_and_run(int argc, char **argv) {
+    CLI::App app("Attention kernels generated ahead of time: list them, run them on .npy files, time them.");
+    declare(app);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError &error) {
+        if (error.get_exit_code() != 0) return fail(exit_bad_argument, parse_message(app, error));
+        app.exit(error); // --help and --version print themselves
+    }
+    return finish();
+}
+
+} // namespace
+} // namespace attune::tools
+
+int main(int argc, char **argv) {
+    using namespace attune::tools;
+    std::signal(SIGXFSZ, SIG_IGN); // past the file size limit, write() then fails and is reported like a full disk
+    try {
+        return parse_and_run(argc, argv);
+    } catch (const CommandError &error) {
+        return fail(error.exit_code, error.what());
+    } catch (const std::bad_alloc &) {
+        return fail(exit_failure, "out of memory");
+    } catch (const std::exception &error) {
+        return fail(exit_failure, error.what());
+    }
+}

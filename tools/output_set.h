@@ -1,0 +1,29 @@
+// The output files of one command: all of them appear, whole, or none does.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "array.h"
+
+namespace attune::tools {
+
+/** Writes each array to a temporary file beside its target, and renames them only when every one is on the disk. */
+class OutputSet {
+public:
+    /** Checks that `path`, given by `option`, is a place a file can be written to and differs from the other outputs.
+     * Throws CommandError (exit 2) otherwise. The array is filled by the caller before commit() and must outlive it. */
+    void add(const std::string &option, const std::string &path, const Array &array);
+
+    /** Writes and renames. On an error no temporary file is left, and what was there before still is. */
+    void commit();
+
+private:
+    struct Output {
+        std::string option, path, target; // target: path with symbolic links followed
+        const Array *array;
+    };
+    std::vector<Output> outputs_;
+};
+
+} // namespace attune::tools

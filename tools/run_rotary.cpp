@@ -1,0 +1,58 @@
+// `attune run rotary`: rotary position embedding of a .npy file.
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "commands.h"
+#include "error.h"
+#include "npy.h"
+#include "options.h"
+#include "output_set.h"
+
+namespace attune::tools {
+namespace {
+
+struct RotaryCommand {
+    std::string input, output;
+    RotaryOptions rotary;
+    RunOptions run;
+};
+
+void run_rotary(const RotaryCommand &command) {
+    const Array x = read_npy(command.input, {ATTUNE_F32});
+    if (x.shape.size() < 2 || x.shape.size() > 4) bad_argument("{} has rank {}; it must be 2 to 4", command.input, x.shape.size());
+    const Array y = make_array(ATTUNE_F32, x.shape, command.output);
+    OutputSet outputs;
+    outputs.add("-o", command.output, y);
+    attune_call call = command.run.call();
+    RotaryOptions options = command.rotary;
+    options.schedule = command.run.schedule;
+    require_ok(rotary(view(x), view(y), options, &call));
+    outputs.commit();
+}
+
+attune_rotary_layout parse_layout(const std::string &text) {
+    if (text != "half" && text != "interleaved") bad_argument("--layout is {}; it must be half or interleaved", text);
+    return text == "half" ? ATTUNE_ROTARY_HALF : ATTUNE_ROTARY_INTERLEAVED;
+}
+
+} // namespace
+
+void add_run_rotary(CLI::App &run) {
+    constexpr int64_t low = std::numeric_limits<int64_t>::min(), high = std::numeric_limits<int64_t>::max();
+    CLI::App *app = run.add_subcommand("rotary", "Rotary position embedding (RoFormer): pairs of channels turned by position x frequency");
+    const auto command = std::make_shared<RotaryCommand>();
+    RotaryOptions &rotary = command->rotary;
+    add_text(*app, "X", command->input, "Input: <f4 .npy, [N,D], [H,N,D] or [B,H,N,D]")->required();
+    add_text(*app, "-o,--output", command->output, "Output: shape of X")->required();
+    add_double(*app, "--base", rotary.base, positive, "Base of the frequencies; 10000 by default");
+    app->add_option_function<std::string>(
+        "--layout", [&rotary](const std::string &text) { rotary.layout = parse_layout(text); },
+        "half: pairs (i, i + R/2), the default; interleaved: pairs (2i, 2i + 1)");
+    add_integer(*app, "--rotary-dim", rotary.rotary_dim, 0, high, "R, even: the leading channels turned; 0, the default: all");
+    add_integer(*app, "--offset", rotary.offset, low, high, "Position of token 0; 0 by default");
+    add_run_options(*app, command->run);
+    app->callback([command] { run_rotary(*command); });
+}
+
+} // namespace attune::tools
