@@ -44,7 +44,7 @@ AttentionWeights attention_weights(const AttentionInputs &in, const Func &lse) {
     Expr allowed = w.allowed(token, key, head, batch) == 1 && in.tensors_allow(cell);
     // Relative to the row's log-sum-exp a score is at most 0, so that nothing overflows. A large log-sum-exp has lost digits,
     // which all weights of the row share: their sum takes them out.
-    Expr relative = biased / in.temperature - lse(token, head, batch);
+    Expr relative = tempered_score(biased, in.temperature) - lse(token, head, batch);
     w.weight(token, key, head, batch) = select(allowed, exp2_scaled(relative, 1.44269504088896f), 0.0f);
     w.sum(token, head, batch) = 0.0f;
     w.sum(token, head, batch) += w.weight(token, w.keys, head, batch);

@@ -35,6 +35,12 @@ Expr sin_quarter(const Expr &t) {
 
 Expr masked_score() { return Halide::Float(32).min(); }
 
+Expr tempered_score(const Expr &score, const Expr &temperature) {
+    const float lowest = std::numeric_limits<float>::lowest();
+    Expr tempered = score / temperature;
+    return select(strict_less(tempered, lowest), lowest, tempered);
+}
+
 Expr nan_value() { return Halide::reinterpret<float>(Expr(uint32_t(0x7fc00000))); }
 
 Expr strict_less(const Expr &a, const Expr &b) { return intrinsic(Call::strict_lt, Halide::Bool(), {a, b}); }

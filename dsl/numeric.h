@@ -8,6 +8,9 @@ namespace attune::dsl {
 /** The value that marks a masked score: below every finite score, and the identity of max. */
 Halide::Expr masked_score();
 
+/** score / T, no lower than the lowest float: a score that is attended to never comes to look like a masked one. NaN for NaN. */
+Halide::Expr tempered_score(const Halide::Expr &score, const Halide::Expr &temperature);
+
 /** A float quiet NaN. */
 Halide::Expr nan_value();
 

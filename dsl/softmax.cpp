@@ -17,7 +17,7 @@ Expr relative_weight(const Expr &score, const Expr &maximum, const Expr &scale) 
 Expr base2_scale(const Expr &temperature) { return 1.44269504088896f / temperature; }
 
 Expr log_sum_exp(const Expr &maximum, const Expr &sum, const Expr &temperature) {
-    return select(strict_equal(sum, 0.0f), masked_score(), maximum / temperature + natural_log(sum));
+    return select(strict_equal(sum, 0.0f), masked_score(), tempered_score(maximum, temperature) + natural_log(sum));
 }
 
 Softmax softmax(const Func &x, const Expr &extent, const Expr &temperature, const SoftmaxOptions &options) {

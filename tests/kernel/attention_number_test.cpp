@@ -100,6 +100,19 @@ TEST_P(AttentionNumbers, BiasesAllAtTheLowestFloat) {
     }
 }
 
+/** Below T = 1 such scores are past the range of f32: they are attended to all the same, and no log-sum-exp looks like "no key". */
+TEST_P(AttentionNumbers, BiasesAtTheLowestFloatPastTheRange) {
+    AttentionProblem p = problem(13, 49);
+    p.temperature = 0.5f;
+    p.bias = Tensor<float>({1, 1, 13, 49});
+    p.bias->fill(std::numeric_limits<float>::lowest());
+    const AttentionRun run = run_attention(kernel(), p);
+    ASSERT_TRUE(run.status.ok()) << run.status.message;
+    const std::vector<double> weights = to_double(run.weights), lse = to_double(run.lse);
+    EXPECT_TRUE(agrees(weights, std::vector<double>(weights.size(), 1.0 / 49), {1e-7}));
+    EXPECT_TRUE(agrees(lse, std::vector<double>(lse.size(), std::numeric_limits<float>::lowest()), {0}));
+}
+
 TEST_P(AttentionNumbers, BiasesAtTheLowestFloatAmongOthers) {
     AttentionProblem p = problem(25, 97);
     p.bias = bias({1, 2, 25, 97});
