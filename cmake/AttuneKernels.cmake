@@ -35,7 +35,8 @@ function(attune_add_kernel NAME)
 
     set(executable attune_generator)
     set(generator attention)
-    set(parameters schedule=${arg_SCHEDULE} head_dim=${arg_HEAD_DIM} value_dim=${arg_VALUE_DIM})
+    set(halide_type_f32 float32) # as Halide spells it
+    set(parameters dtype=${halide_type_${arg_DTYPE}} schedule=${arg_SCHEDULE} head_dim=${arg_HEAD_DIM} value_dim=${arg_VALUE_DIM})
     if(DEFINED arg_SOURCE)
         set(executable ${NAME}_generator)
         set(generator ${arg_GENERATOR})

@@ -14,7 +14,8 @@ namespace attune::dsl {
 
 /** The problem: N queries, M keys, D channels in q and k, Dv in v. Axes as Halide orders them: (channel, token, head, batch). */
 struct AttentionInputs {
-    Halide::Func query, key, value;    // f32 once read
+    Halide::Func query, key, value; // f32 once read
+    Halide::Type output_type = Halide::Float(32);
     Halide::Expr queries, keys;        // N >= 1, M >= 1
     Halide::Expr head_dim, value_dim;  // D, Dv
     Halide::Expr heads_per_group;      // query heads that share a key/value head: query head h reads h / heads_per_group

@@ -141,7 +141,7 @@ Attention attention(const AttentionInputs &in, const Blocking &blocking) {
     const int rows = blocking.rows_per_tile;
     a.output_rows = Func("output_rows"), a.output = Func("attention"), a.lse = Func("log_sum_exp");
     a.output_rows(row, dim, tile, head, batch) = a.fold.result(row, dim, tile, head, batch);
-    a.output(dim, token, head, batch) = a.output_rows(token % rows, dim, token / rows, head, batch);
+    a.output(dim, token, head, batch) = Halide::cast(in.output_type, a.output_rows(token % rows, dim, token / rows, head, batch));
     a.lse(token, head, batch) = a.fold.result(token % rows, in.value_dim, token / rows, head, batch);
     return a;
 }

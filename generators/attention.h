@@ -30,11 +30,12 @@ template <typename T> class ScoreGenerator : public Halide::Generator<T> {
 public:
     Halide::GeneratorParam<std::string> schedule_name{"schedule", "flash"};
     Halide::GeneratorParam<std::string> mask_text{"mask", "none"};
-    Halide::GeneratorParam<int> head_dim{"head_dim", 0};   // D; 0: any
-    Halide::GeneratorParam<int> value_dim{"value_dim", -1}; // Dv; 0: any, -1: as head_dim
+    Halide::GeneratorParam<Halide::Type> dtype{"dtype", Halide::Float(32)}; // of q, k, v and out
+    Halide::GeneratorParam<int> head_dim{"head_dim", 0};                    // D; 0: any
+    Halide::GeneratorParam<int> value_dim{"value_dim", -1};                 // Dv; 0: any, -1: as head_dim
 
 protected:
-    using Tensor = Halide::GeneratorInput<Halide::Buffer<float, 4>>;
+    using Tensor = Halide::GeneratorInput<Halide::Buffer<void, 4>>; // of type `dtype`: see configure()
 
     /** Sets the part of the inputs that doesn't depend on the kernel's own arguments. */
     template <typename Derived> static dsl::AttentionInputs score_inputs(Derived &g) {
@@ -71,11 +72,17 @@ public:
     Halide::GeneratorInput<Halide::Buffer<float, 4>> bias{"bias"};
     Halide::GeneratorInput<int32_t> use_attend{"use_attend"}, use_bias{"use_bias"};
     Halide::GeneratorInput<float> scale{"scale"}, softcap{"softcap"}, temperature{"temperature"};
-    Halide::GeneratorOutput<Halide::Buffer<float, 4>> out{"out"};
+    Halide::GeneratorOutput<Halide::Buffer<void, 4>> out{"out"};
     Halide::GeneratorOutput<Halide::Buffer<float, 3>> lse{"lse"};
 
     /** The mask compiled into the kernel, if any: that of the parameter `mask`, unless overridden. */
     std::optional<dsl::Mask> compiled_mask() { return this->text_mask(*this); }
+
+    void configure() {
+        for (auto *tensor : {&query, &key, &value})
+            tensor->set_type(this->dtype);
+        out.set_type(this->dtype);
+    }
 
     void generate() {
         T &self = static_cast<T &>(*this);
@@ -83,6 +90,7 @@ public:
         dsl::AttentionInputs in = this->score_inputs(self);
         in.value = value;
         in.value_dim = extent_or(value_width, value.dim(0).extent());
+        in.output_type = this->dtype;
         rows_of(value, in.value_dim);
 
         const schedules::Machine machine = schedules::machine(this->get_target());

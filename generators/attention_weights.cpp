@@ -17,6 +17,11 @@ public:
 
     std::optional<dsl::Mask> compiled_mask() { return text_mask(*this); }
 
+    void configure() {
+        for (auto *tensor : {&query, &key})
+            tensor->set_type(dtype);
+    }
+
     void generate() {
         const dsl::AttentionInputs in = score_inputs(*this);
         const schedules::Machine machine = schedules::machine(get_target());
