@@ -32,7 +32,7 @@ std::string parse_message(const CLI::App &app, const CLI::ParseError &error) {
         command = command->get_subcommands().front();
     if (!unknown.empty()) return fmt::format("{} is not an argument of {}; its --help lists what there is", unknown.front(), name);
     if (!command->get_subcommands({}).empty()) return fmt::format("{} needs a command; its --help lists them", name);
-    const std::string text = error.what();
+    std::string text = error.what();
     if (error.get_name() == "ArgumentMismatch")
         return fmt::format("{} must be given once, with one value if it takes any", text.substr(0, text.find_first_of(": ")));
     return text;

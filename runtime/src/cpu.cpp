@@ -1,5 +1,6 @@
 #include "cpu.h"
 
+#include <cpuid.h>
 #include <cstdlib>
 #include <string_view>
 
@@ -11,9 +12,15 @@ constexpr CpuClass classes[] = {CpuClass::x86_64, CpuClass::avx2, CpuClass::avx5
 
 // __builtin_cpu_supports also asks XGETBV whether the operating system saves the registers. Halide 21's own check doesn't on AMD's
 // family 0x1A.
+// F16C alone is asked of CPUID: clang before 15 doesn't know its name. Its registers are AVX's.
+bool has_f16c() {
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+
 CpuClass offered_class() {
     __builtin_cpu_init();
-    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
     const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vl") &&
                         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
     if (!avx2) return CpuClass::x86_64;
