@@ -10,14 +10,14 @@ namespace {
 
 constexpr CpuClass classes[] = {CpuClass::x86_64, CpuClass::avx2, CpuClass::avx512};
 
-// __builtin_cpu_supports also asks XGETBV whether the operating system saves the registers. Halide 21's own check doesn't on AMD's
-// family 0x1A.
 // F16C alone is asked of CPUID: clang before 15 doesn't know its name. Its registers are AVX's.
 bool has_f16c() {
     unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
     return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
 }
 
+// __builtin_cpu_supports also asks XGETBV whether the operating system saves the registers. Halide 21's own check doesn't on AMD's
+// family 0x1A.
 CpuClass offered_class() {
     __builtin_cpu_init();
     const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
