@@ -36,14 +36,50 @@ const std::vector<Case> &named_cases() {
     return cases;
 }
 
+const std::vector<Case> &mask_cases() {
+    static const std::vector<Case> cases = [] {
+        std::vector<Case> all;
+        const auto add = [&](const char *name, const char *mask) -> Case & {
+            Case c{name, 1, 4, 4, 4096, 4096, 64, 64};
+            c.mask = mask;
+            return all.emplace_back(c);
+        };
+        add("mask_none", "none");
+        add("mask_causal", "causal");
+        add("mask_window_256", "window(256, 0)");
+        add("mask_prefix", "prefix(1024)");
+        add("mask_causal_prefix", "causal | prefix(1024)");
+        add("mask_window_prefix", "causal & (window(1024, 0) | prefix(64))");
+        add("mask_documents", "documents").documents = 8;
+        add("mask_causal_documents", "causal & documents").documents = 8;
+        add("mask_lengths", "none").key_length = 3001;
+        add("mask_causal_lengths", "causal").key_length = 3001;
+        add("mask_tensor", "none").tensor = true;
+        add("mask_causal_tensor", "causal").tensor = true;
+        return all;
+    }();
+    return cases;
+}
+
 std::optional<Case> find_case(const std::string &name) {
-    for (const Case &c : named_cases())
-        if (c.name == name) return c;
+    for (const std::vector<Case> *cases : {&named_cases(), &mask_cases()})
+        for (const Case &c : *cases)
+            if (c.name == name) return c;
     return std::nullopt;
 }
 
+bool tensor_allows(int64_t query, int64_t key) {
+    // Any mixing of the two does: splitmix64's.
+    auto x = static_cast<uint64_t>(query) * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(key);
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return (x >> 31 & 1) != 0;
+}
+
 double attended_pairs(const Case &c) {
-    const MaskRows rows(c.mask, c.queries, c.keys);
+    Case structure = c;
+    structure.tensor = false;
+    const MaskRows rows(structure);
     double pairs = 0;
     for (int64_t i = 0; i < c.queries; ++i)
         for (const Interval &keys : rows.keys(i))

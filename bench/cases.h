@@ -13,6 +13,9 @@ struct Case {
     int64_t batch, query_heads, kv_heads, queries, keys, head_dim, value_dim;
     std::string mask = "none";
     bool counts_half = false; // peers count N M / 2 pairs for causal, a little less than are attended
+    int64_t documents = 0;    // of equal length, packed, for the mask's term `documents`
+    int64_t key_length = 0;   // keys that count in every batch item; 0: all
+    bool tensor = false;      // a boolean tensor, the same for all heads, that allows every other cell at random
 
     /** Bytes of K and V, each counted once. */
     double kv_bytes() const;
@@ -23,13 +26,21 @@ struct Case {
     bool memory_bound() const { return queries * query_heads <= 16 * kv_heads; }
 };
 
+/** As peers have them. */
 const std::vector<Case> &named_cases();
+/** Every kind of mask at 4096 tokens, and none. */
+const std::vector<Case> &mask_cases();
+/** One of either. */
 std::optional<Case> find_case(const std::string &name);
 
 /** Pairs (query, key) attended in one head. The mask must be one the runtime accepts for this shape. */
 double attended_pairs(const Case &c);
 
-/** Operations of one call: 2 B Hq pairs (D + Dv), where pairs are those attended, or N M / 2 where the case counts half. */
+/** Whether the boolean tensor of a case allows the cell. */
+bool tensor_allows(int64_t query, int64_t key);
+
+/** Operations of one call: 2 B Hq pairs (D + Dv), where pairs are those attended, or N M / 2 where the case counts half; with a tensor
+ * all that the mask beside it leaves, since every block of it has cells to compute. */
 double useful_flops(const Case &c);
 
 } // namespace attune::bench

@@ -23,8 +23,18 @@ int64_t reach(int64_t number) { return number == -1 ? unlimited : std::min(numbe
 
 } // namespace
 
-MaskRows::MaskRows(const std::string &mask, int64_t queries, int64_t keys)
-    : mask_(text::parse_mask(mask).mask), queries_(queries), keys_(keys) {}
+MaskRows::MaskRows(const Case &c) : case_(c), mask_(text::parse_mask(c.mask).mask), queries_(c.queries), keys_(c.keys) {}
+
+std::vector<Interval> MaskRows::keys(int64_t i) const {
+    Intervals rows = of(mask_.root, i);
+    if (case_.key_length > 0) rows = intersection(rows, {{0, case_.key_length}});
+    if (!case_.tensor) return rows;
+    Intervals cells;
+    for (const Interval &keys : rows)
+        for (int64_t j = keys.begin; j < keys.end; ++j)
+            if (tensor_allows(i, j)) cells.push_back({j, j + 1});
+    return cells;
+}
 
 MaskRows::Intervals MaskRows::of(const text::MaskNode &node, int64_t i) const {
     switch (node.kind) {
@@ -56,6 +66,10 @@ MaskRows::Intervals MaskRows::term(const text::MaskNode &node, int64_t i) const 
         return {{position - reach(node.numbers[0].value), position + reach(node.numbers[1].value) + 1}};
     case text::MaskKind::prefix:
         return {{0, node.numbers[0].value}};
+    case text::MaskKind::documents: {
+        const int64_t length = (keys_ + case_.documents - 1) / case_.documents;
+        return {{i / length * length, (i / length + 1) * length}};
+    }
     default:
         return {{0, keys_}};
     }

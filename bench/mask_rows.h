@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/cases.h"
 #include "text/mask.h"
 
 namespace attune::bench {
@@ -17,11 +18,12 @@ struct Interval {
 
 class MaskRows {
 public:
-    /** `mask` must parse, without named parameters. Terms that name no alignment stand at offset 0. */
-    MaskRows(const std::string &mask, int64_t queries, int64_t keys);
+    /** The case's mask must parse, without named parameters, dilated, strided and blocks. Terms that name no alignment stand at offset 0.
+     */
+    explicit MaskRows(const Case &c);
 
     /** The keys query `i` attends: sorted, disjoint, none empty. */
-    std::vector<Interval> keys(int64_t i) const { return of(mask_.root, i); }
+    std::vector<Interval> keys(int64_t i) const;
 
 private:
     using Intervals = std::vector<Interval>;
@@ -29,6 +31,7 @@ private:
     Intervals term(const text::MaskNode &node, int64_t i) const;
     Intervals complement(const Intervals &from) const;
 
+    Case case_;
     text::Mask mask_;
     int64_t queries_, keys_;
 };

@@ -20,10 +20,17 @@ struct Contender {
     Measurement result;
 };
 
+AttentionDesc desc_of(const Case &c, const std::string &schedule) {
+    AttentionDesc desc;
+    desc.head_dim = c.head_dim, desc.value_dim = c.value_dim;
+    desc.mask = c.mask, desc.schedule = schedule;
+    return desc;
+}
+
 Result<std::vector<Contender>> plan_all(const Case &c, const Settings &settings) {
     std::vector<Contender> contenders;
     for (const std::string &schedule : settings.schedules) {
-        Result<AttentionPlan> plan = AttentionPlan::create({ATTUNE_F32, c.head_dim, c.value_dim, c.mask, schedule, nullptr});
+        Result<AttentionPlan> plan = AttentionPlan::create(desc_of(c, schedule));
         if (!plan) return plan.status();
         contenders.push_back({std::move(*plan), {schedule, std::numeric_limits<double>::infinity(), 0, 0}});
     }

@@ -61,7 +61,7 @@ double row_error(const Case &c, const Workload &w, const MaskRows &rows, int64_t
 } // namespace
 
 double max_error(const Case &c, const Workload &workload) {
-    const MaskRows rows(c.mask, c.queries, c.keys);
+    const MaskRows rows(c);
     const int64_t total = c.batch * c.query_heads * c.queries;
     const double row_work = double(c.keys) * double(c.head_dim + c.value_dim);
     const int64_t sample = std::min(total, static_cast<int64_t>(std::clamp(work_budget / row_work, 8.0, 1024.0)));

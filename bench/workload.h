@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "attune/attune.hpp"
@@ -25,6 +26,8 @@ class Workload {
 public:
     /** Throws std::bad_alloc. */
     Workload(const Case &c, int64_t copies);
+    Workload(const Workload &) = delete; // the arguments it gives point into it
+    Workload &operator=(const Workload &) = delete;
 
     int64_t copies() const { return static_cast<int64_t>(copies_.size()); }
     AttentionArgs args(int64_t copy) const;
@@ -37,11 +40,17 @@ public:
     int64_t v_count() const { return case_.batch * case_.kv_heads * case_.keys * case_.value_dim; }
 
 private:
+    void make_mask_data();
+
     struct Tensors {
         Buffer q, k, v, out;
     };
     Case case_;
     std::vector<Tensors> copies_;
+    // What the case's mask reads, and views of it that arguments point to.
+    std::vector<int32_t> documents_, key_lengths_;
+    std::unique_ptr<bool[]> tensor_;
+    TensorView documents_view_, key_lengths_view_, tensor_view_;
 };
 
 } // namespace attune::bench

@@ -3,6 +3,12 @@
 include_guard(GLOBAL)
 include("${CMAKE_CURRENT_LIST_DIR}/AttuneHalide.cmake")
 
+# Sets `out` to an element type as Halide spells it: float32, float16 or bfloat16.
+function(_attune_halide_type out dtype)
+    string(REGEX REPLACE "^(b?)f([0-9]+)$" "\\1float\\2" type "${dtype}")
+    set(${out} ${type} PARENT_SCOPE)
+endfunction()
+
 # Sets `out` to the Halide targets of CPU classes, separated by commas. The list is as long as what kernels are tuned for:
 # Halide picks the first whose features the CPU has.
 function(_attune_target_strings out)

@@ -9,21 +9,25 @@
 # It brings attune::halide_runtime, and needs attune::attune only where the descriptor is handed to a plan.
 #
 #   MASK text         mask compiled in; names in it become run-time parameters (attune_attention_args::params)
+#   SCORE text        what becomes of the scaled scores, compiled in: "softcap(30) alibi"; none by default
+#   POSITION text     how positions enter q and k, compiled in: "rotary(half, base=500000)"; none by default
 #   SOURCE file.cpp   instead of MASK: a C++ source that registers a Halide generator, for a mask or a score written as a lambda
 #   GENERATOR name    the generator's name in SOURCE; NAME by default
 #   PARAMS names...   the names of the run-time parameters that SOURCE reads
 #   HEAD_DIM n        D, the width of queries and keys; 0 for any
 #   VALUE_DIM n       Dv, the width of values; HEAD_DIM by default
-#   DTYPE type        of q, k, v and out: f32 (default)
+#   DTYPE type        of q, k, v and out: f32 (default), f16 or bf16
 #   SCHEDULE name     flash (default) or another schedule of attention
 #   TARGETS names...  CPU classes, best first, the last one x86-64, which runs unchecked: avx512 avx2 x86-64 by default
 include_guard(GLOBAL)
 include("${CMAKE_CURRENT_LIST_DIR}/AttuneGenerate.cmake")
 
 function(attune_add_kernel NAME)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "MASK;SOURCE;GENERATOR;HEAD_DIM;VALUE_DIM;DTYPE;SCHEDULE" "PARAMS;TARGETS")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "MASK;SCORE;POSITION;SOURCE;GENERATOR;HEAD_DIM;VALUE_DIM;DTYPE;SCHEDULE" "PARAMS;TARGETS")
     _attune_default(VALUE_DIM "${arg_HEAD_DIM}")
     _attune_default(SCHEDULE flash)
+    _attune_default(SCORE none)
+    _attune_default(POSITION none)
     _attune_default(DTYPE f32)
     _attune_default(TARGETS avx512 avx2 x86-64)
     _attune_default(GENERATOR ${NAME})
@@ -35,16 +39,21 @@ function(attune_add_kernel NAME)
 
     set(executable attune_generator)
     set(generator attention)
-    set(halide_type_f32 float32) # as Halide spells it
-    set(parameters dtype=${halide_type_${arg_DTYPE}} schedule=${arg_SCHEDULE} head_dim=${arg_HEAD_DIM} value_dim=${arg_VALUE_DIM})
+    _attune_halide_type(type ${arg_DTYPE})
+    set(parameters dtype=${type} schedule=${arg_SCHEDULE} head_dim=${arg_HEAD_DIM} value_dim=${arg_VALUE_DIM})
     if(DEFINED arg_SOURCE)
         set(executable ${NAME}_generator)
         set(generator ${arg_GENERATOR})
         add_executable(${executable} EXCLUDE_FROM_ALL ${arg_SOURCE})
         target_link_libraries(${executable} PRIVATE attune_generator_support)
     else()
-        list(APPEND parameters "mask=${arg_MASK}")
+        _attune_text_parameter(MASK)
     endif()
+    foreach(text SCORE POSITION)
+        if(NOT arg_${text} STREQUAL "none")
+            _attune_text_parameter(${text})
+        endif()
+    endforeach()
 
     set(dir "${CMAKE_CURRENT_BINARY_DIR}/${NAME}.attune")
     _attune_generate(
@@ -61,7 +70,7 @@ function(attune_add_kernel NAME)
         OUTPUT "${dir}/${NAME}_kernel.cpp" "${dir}/${NAME}_kernel.h"
         COMMAND
             attune_describe "${dir}" ${NAME} ${arg_SCHEDULE} "${targets}" ${arg_DTYPE} ${arg_HEAD_DIM} ${arg_VALUE_DIM}
-            "${arg_MASK}" ${arg_PARAMS}
+            "${arg_MASK}" "${arg_SCORE}" "${arg_POSITION}" ${arg_PARAMS}
         COMMENT "Describing ${NAME}"
         VERBATIM
     )
@@ -81,6 +90,13 @@ macro(_attune_default key)
     endif()
 endmacro()
 
+# Appends mask=..., score=... or position=... to `parameters`. Halide cuts parameters at every "=", so ":" stands for it in the text.
+macro(_attune_text_parameter key)
+    string(TOLOWER ${key} name)
+    string(REPLACE "=" ":" value "${arg_${key}}")
+    list(APPEND parameters "${name}=${value}")
+endmacro()
+
 # Refuses at configure time what can't work. Reads the arguments of attune_add_kernel from its scope.
 function(_attune_check_kernel)
     set(call "attune_add_kernel(${NAME})")
@@ -88,7 +104,7 @@ function(_attune_check_kernel)
         message(FATAL_ERROR "${call}: the name must be a C identifier.")
     endif()
     if(arg_UNPARSED_ARGUMENTS)
-        set(known "MASK, SOURCE, GENERATOR, PARAMS, HEAD_DIM, VALUE_DIM, DTYPE, SCHEDULE, TARGETS")
+        set(known "MASK, SCORE, POSITION, SOURCE, GENERATOR, PARAMS, HEAD_DIM, VALUE_DIM, DTYPE, SCHEDULE, TARGETS")
         list(GET arg_UNPARSED_ARGUMENTS 0 unknown)
         message(FATAL_ERROR "${call}: \"${unknown}\" is no argument of it; there are: ${known}.")
     endif()
@@ -112,7 +128,7 @@ function(_attune_check_kernel)
     get_property(schedules GLOBAL PROPERTY ATTUNE_ATTENTION_SCHEDULES)
     list(REMOVE_DUPLICATES schedules)
     _attune_check_known(SCHEDULE "${arg_SCHEDULE}" ${schedules})
-    _attune_check_known(DTYPE "${arg_DTYPE}" f32)
+    _attune_check_known(DTYPE "${arg_DTYPE}" f32 f16 bf16)
     foreach(target IN LISTS arg_TARGETS)
         _attune_check_known(TARGETS "${target}" avx512 avx2 x86-64)
     endforeach()

@@ -1,35 +1,54 @@
-// Attention: softmax(mask(bias(softcap(scale q k^T))) / T) v, as the fold of the softmax state over blocks of keys.
+// Attention: dropout(softmax(mask(biases(softcap(scale q k^T))) / T)) v, as the fold of the softmax state over blocks of keys.
 //
 // One declaration serves every schedule. What a schedule may choose about its shape is the Blocking: into what tiles the queries
 // and what blocks the keys are cut. It never changes what is computed, rounding aside.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include <Halide.h>
 
+#include "dsl/dropout.h"
 #include "dsl/mask.h"
+#include "dsl/position.h"
+#include "dsl/score.h"
 
 namespace attune::dsl {
+
+/** Channel `dim` of a row of q or k with its position: rotary embedding, say. */
+using Positioning = std::function<Halide::Expr(const PositionedInput &row, const Halide::Expr &dim)>;
 
 /** The problem: N queries, M keys, D channels in q and k, Dv in v. Axes as Halide orders them: (channel, token, head, batch). */
 struct AttentionInputs {
     Halide::Func query, key, value; // f32 once read
     Halide::Type output_type = Halide::Float(32);
-    Halide::Expr queries, keys;        // N >= 1, M >= 1
-    Halide::Expr head_dim, value_dim;  // D, Dv
-    Halide::Expr heads_per_group;      // query heads that share a key/value head: query head h reads h / heads_per_group
-    KeyIntervals intervals;            // the run-time mask
-    std::optional<Mask> mask;          // one that is compiled in: both must allow
-    Halide::Func attend;               // u8 (key, query, head, batch); read iff use_attend
-    Halide::Func bias;                 // f32 (key, query, head, batch); read iff use_bias
-    Halide::Expr use_attend, use_bias; // i32, zero or not
-    Halide::Expr scale;                // of q k^T, any finite value
-    Halide::Expr softcap;              // > 0, or 0 for none
-    Halide::Expr temperature;          // > 0
+    Halide::Expr queries, keys;       // N >= 1, M >= 1
+    Halide::Expr head_dim, value_dim; // D, Dv
+    Halide::Expr heads_per_group;     // query heads that share a key/value head: query head h reads h / heads_per_group
+    KeyIntervals intervals;           // the run-time mask
+    std::optional<Mask> mask;         // one that is compiled in: both must allow
+    Halide::Func attend;              // u8 (key, query, head, batch); read iff use_attend
+    Halide::Func bias;                // f32 (key, query, head, batch); read iff use_bias
+    Halide::Func relative;            // f32 (i - j + M - 1, head, batch), added to the score; read iff use_relative
+    Halide::Func sinks;               // f32 (head): one more logit each, not divided by T; read iff use_sinks
+    Halide::Expr use_attend, use_bias, use_relative, use_sinks; // i32, zero or not
+    Halide::Expr attend_contiguous, bias_contiguous;            // whether keys lie side by side in the tensor
+    std::optional<ScoreFunction> score;                         // one that is compiled in, after all biases
+    std::optional<Positioning> positioning;                     // of q and k, compiled in
+    Halide::Func query_position, key_position;                  // f32 (channel, plane, token, batch); read by `positioning`
+    Halide::Expr scale;                                         // of q k^T, any finite value
+    Halide::Expr softcap;                                       // > 0, or 0 for none
+    Halide::Expr temperature;                                   // > 0
+    Dropout dropout;
+    bool count_panels = false; // declares Attention::counts
 
     /** Whether the tensors given let the query attend. */
     Halide::Expr tensors_allow(const Cell &cell) const;
+    /** Channel d of a query or key as it enters the product: in f32, with its position. */
+    Halide::Expr query_channel(const Halide::Expr &d, const Halide::Expr &token, const Halide::Expr &head, const Halide::Expr &batch) const;
+    Halide::Expr key_channel(const Halide::Expr &d, const Halide::Expr &token, const Halide::Expr &query_head,
+                             const Halide::Expr &batch) const;
 };
 
 struct Blocking {
@@ -42,13 +61,36 @@ struct Blocking {
     Halide::Expr panels_per_block() const { return keys_per_block / keys_per_panel; }
 };
 
-/** Which keys a tile, and a task, must look at: from the masks. Key positions; `first` included, `end` not. */
+/** Which keys a tile, and a task, may have to look at: from the bounds of the masks. Key positions; `first` included, `end` not. */
 struct KeyRanges {
-    Halide::Func gap_begin, gap_end;   // (row, gap, tile, batch): the run-time mask again, as what it leaves out
+    Halide::Func gap_begin, gap_end;   // (row, gap, tile, head, batch): the run-time mask again, as what it leaves out
+    Halide::Func gap_first, gap_last;  // (gap, tile, head, batch): least begin and greatest end of a gap over the tile's rows
     Halide::Func first, end;           // (tile, head, batch): no row of the tile attends to anything outside
     Halide::Func full_first, full_end; // (tile, head, batch): the run-time mask lets every row attend to all in between
     Halide::Func task_first, task_end; // (task, head, batch)
     Halide::RDom rows, gaps, tiles;
+};
+
+/** Which panels of a block a tile computes: those in which some cell may be attended, and no others. */
+struct Panels {
+    /** A tensor of cells, as the caller stores it and with rows of the tile side by side. */
+    struct Turned {
+        static constexpr int width = 4, at_once = 4; // keys of a rectangle, rectangles at once
+        Halide::Func lines;                          // (key, row, rectangle, tile, block, head, batch): rectangles of a few keys
+        Halide::Func rows;                           // (row, key, tile, block, head, batch)
+        Halide::RDom keys;
+    };
+    Turned attend, bias;        // the boolean tensor, the additive one
+    Halide::Func reached;       // (row, panel, tile, block, head, batch): whether the run-time mask reaches the panel, or covers it
+    Halide::Func reach;         // (panel, ...): the same over all rows
+    Halide::Func allowed;       // (row, panel, ...): cells that all masks together allow, where bounds leave it open
+    Halide::Func allowed_cells; // (panel, ...)
+    Halide::Func kind;          // (panel, ...): empty, partial or full
+    Halide::Func list;          // (slot, ...): how many are listed, how many of these are partial; then partial ones, then full ones
+    Halide::RDom reached_intervals, reached_rows, cells, allowed_rows, partial_panels, full_panels;
+    enum Kind { empty, partial, full };
+    enum Slot { listed_count, partial_count, first_listed };
+    enum ListStage { list_partial, count_partial, list_full };
 };
 
 /** Copies of what the inner loops read, laid out for them. */
@@ -63,24 +105,32 @@ struct Operands {
     static constexpr int32_t infinite_bits = 0x7f800000;
 };
 
-/** The scores of a tile x block, transposed: rows of the tile side by side. -inf where masked. */
+/** The scores of a tile x block, transposed: rows of the tile side by side. Only listed panels, one after another in their list's order,
+ * so that `slot` s holds keys of panel list(s). -inf where masked. */
 struct Scores {
-    Halide::Func dot;    // (row, lane, panel, tile, block, head, batch)
-    Halide::Func masked; // (row, key, tile, block, head, batch), in stages: see below
-    enum Stage { store, cap, bias, attend, intervals, compiled };
-    Halide::RDom dims, store_keys, cap_keys, bias_keys, attend_keys, interval_keys, compiled_keys;
+    Halide::Func dot;             // (row, lane, slot, tile, block, head, batch)
+    Halide::Func relative_window; // (distance, tile, block, head, batch): what of `relative` the tile x block needs
+    Halide::Func masked;          // (row, slot key, tile, block, head, batch), in stages: see below
+    enum Stage { store, cap, relative, bias, own, attend, intervals, compiled };
+    struct Update {
+        Stage stage;
+        Halide::RDom keys;
+    };
+    std::vector<Update> updates; // of `masked`, in order: `own` and `compiled` only where there is such a score or mask
+    Halide::RDom dims;
 };
 
 /** The softmax state of a tile over one block. */
 struct BlockState {
-    Halide::Func lane_maximum; // (row, lane, tile, block, head, batch)
-    Halide::Func maximum;      // (row, tile, block, head, batch)
-    Halide::Func weight;       // (row, key, tile, block, head, batch): e^((s - maximum) / T)
-    Halide::Func lane_sum;     // (row, lane, tile, block, head, batch)
-    Halide::Func sum;          // (row, tile, block, head, batch)
-    Halide::Func output;       // (row, dim, tile, block, head, batch): sum of weight * v; a stage for all-finite v, and a careful one
-    enum Stage { finite, careful };
-    Halide::RDom maximum_panels, sum_panels, lanes, weight_keys, finite_keys, careful_keys;
+    Halide::Func lane_maximum;               // (row, lane, tile, block, head, batch)
+    Halide::Func maximum;                    // (row, tile, block, head, batch)
+    Halide::Func weight;                     // (row, slot key, tile, block, head, batch): e^((s - maximum) / T)
+    Halide::Func lane_sum;                   // (row, lane, tile, block, head, batch)
+    Halide::Func sum;                        // (row, tile, block, head, batch)
+    Halide::Func kept;                       // (row, slot key, tile, block, head, batch): dropout's 1 or 0; only where it is used
+    Halide::Func output;                     // (row, dim, tile, block, head, batch): sum of weight * v
+    enum Stage { finite, dropped, careful }; // all v finite; that and dropout; some v Inf or NaN
+    Halide::RDom maximum_slots, sum_slots, lanes, weight_keys, kept_keys, finite_keys, dropped_keys, careful_keys;
 };
 
 /** The fold over blocks, and what comes of it. */
@@ -90,12 +140,16 @@ struct Fold {
     Halide::Func starved; // (tile, head, batch): whether some row of the tile has sum 0
     Halide::Func attends; // (row, tile, head, batch): for tiles with a starved row, whether the row may attend to any key at all
     Halide::RDom rows, cells;
-    Halide::Func result; // (row, lane, tile, head, batch): lanes 0 .. Dv - 1 the output, lane Dv the log-sum-exp
+    Halide::Func closing; // (row, which, tile, head, batch): what the sink makes of the state: a factor, the sum, and the log-sum-exp
+    Halide::Func result;  // (row, lane, tile, head, batch): lanes 0 .. Dv - 1 the output, lane Dv the log-sum-exp, then panel counts
+    enum Closing { factor, denominator, log_sum_exp, closing_count };
 };
 
 struct Attention {
+    AttentionInputs inputs;
     Blocking blocking;
     KeyRanges ranges;
+    Panels panels;
     Operands operands;
     Scores scores;
     BlockState partial;
@@ -104,6 +158,7 @@ struct Attention {
     Halide::Func output_rows;      // (row, dim, tile, head, batch): the output, rows side by side
     Halide::Func output;           // (dim, token, head, batch)
     Halide::Func lse;              // (token, head, batch)
+    Halide::Func counts;           // i32 (which, tile, head, batch), iff count_panels: panels computed, and those whose mask was evaluated
 };
 
 /** Declares attention. A row that may attend to no key gives zeros and log-sum-exp -inf. What is masked never reaches a result,

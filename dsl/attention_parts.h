@@ -6,18 +6,34 @@
 namespace attune::dsl {
 
 KeyRanges key_ranges(const AttentionInputs &in, const Blocking &blocking);
+Panels panels(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges);
 Operands operands(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Halide::Expr &padded_value_dim);
-Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Operands &operands);
-BlockState block_state(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Operands &operands,
+Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels, const Operands &operands);
+BlockState block_state(const AttentionInputs &in, const Blocking &blocking, const Panels &panels, const Operands &operands,
                        const Scores &scores);
-Fold fold(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const BlockState &partial,
+Fold fold(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels, const BlockState &partial,
           const Halide::Expr &padded_value_dim);
 
 /** The query a row of a tile stands for. Rows past the last query repeat it; what they give is never stored. */
 Halide::Expr query_of(const AttentionInputs &in, const Blocking &blocking, const Halide::Expr &row);
 
+/** The first query of the tile, and its last. */
+Halide::Internal::Interval queries_of_tile(const AttentionInputs &in, const Blocking &blocking);
+
+/** Where an interval of a row of the tile begins and ends: it lies between two gaps. */
+Halide::Expr interval_begin(const KeyRanges &ranges, const Halide::Expr &row, const Halide::Expr &interval);
+Halide::Expr interval_end(const KeyRanges &ranges, const Halide::Expr &row, const Halide::Expr &interval);
+
 /** The keys a tile, or a task, needs of the block, as conditions on an RDom over the block's keys: keys [begin, begin + count). */
 void only_keys_of_tile(Halide::RDom &domain, const KeyRanges &ranges, const Halide::Expr &begin, const Halide::Expr &count);
 void only_keys_of_task(Halide::RDom &domain, const KeyRanges &ranges, const Halide::Expr &begin, const Halide::Expr &count);
+
+/** The panel of the block listed at `slot`, and how many there are. */
+Halide::Expr listed_panel(const Blocking &blocking, const Panels &panels, const Halide::Expr &slot);
+Halide::Expr listed(const Panels &panels, Panels::Slot which);
+
+/** Keys of the listed panels as an RDom (lane, slot); `which` says whether all of them or the partial ones. None where not `used`. */
+Halide::RDom listed_keys(const Blocking &blocking, const Panels &panels, Panels::Slot which, const std::string &name,
+                         const Halide::Expr &used = Halide::Internal::const_true());
 
 } // namespace attune::dsl

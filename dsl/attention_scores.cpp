@@ -20,7 +20,7 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
                RDom(0, keys, "keys"),       RDom(0, keys, "values"), RDom(0, padded_value_dim / step, 0, keys, "value_steps"),
                RDom(0, step, "value_lanes")};
 
-    o.query_rows(dim, row, tile, head, batch) = cast<float>(in.query(dim, query_of(in, blocking, row), head, batch)) * in.scale;
+    o.query_rows(dim, row, tile, head, batch) = in.query_channel(dim, query_of(in, blocking, row), head, batch) * in.scale;
     o.query(row, dim, tile, head, batch) = o.query_rows(dim, row, tile, head, batch);
 
     // Whole panels are copied, so a few keys on either side of the task's own come along. Past the last key it is repeated: its
@@ -28,7 +28,7 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
     auto source = [&](const RDom &r) { return min(block * keys + r, in.keys - 1); };
     only_keys_of_task(o.keys, ranges, block * keys + o.keys - slack, 2 * slack);
     o.key(dim, key, block, task, head, batch) = Halide::undef<float>();
-    o.key(dim, o.keys, block, task, head, batch) = cast<float>(in.key(dim, source(o.keys), head / in.heads_per_group, batch));
+    o.key(dim, o.keys, block, task, head, batch) = in.key_channel(dim, source(o.keys), head, batch);
 
     only_keys_of_task(o.values, ranges, block * keys + o.values - slack, 2 * slack);
     Expr channel = step == 1 ? Expr(dim) : min(dim, in.value_dim - 1);
@@ -52,61 +52,90 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
 
 namespace {
 
-// Keys of a block as (lane, panel), only the panels the tile needs.
-RDom panels_of_tile(const Blocking &blocking, const KeyRanges &ranges, const std::string &name) {
-    RDom r(0, blocking.keys_per_panel, 0, blocking.panels_per_block(), name);
-    only_keys_of_tile(r, ranges, block * blocking.keys_per_block + r.y * blocking.keys_per_panel, blocking.keys_per_panel);
-    return r;
+// What of the table of relative biases a tile and a block can need, so that a row's neighbours read neighbours of it: distance
+// x - (keys of a block - 1) between the tile's first query and the block's first key stands at x.
+void declare_relative_window(Scores &s, const AttentionInputs &in, const Blocking &blocking) {
+    Halide::Var distance("distance");
+    Expr first = tile * blocking.rows_per_tile - block * blocking.keys_per_block - (blocking.keys_per_block - 1);
+    Expr index = clamp(first + distance + in.keys - 1, 0, in.queries + in.keys - 2);
+    s.relative_window(distance, tile, block, head, batch) = in.relative(index, head, batch);
 }
 
-// The same with the gaps of the run-time mask between: (lane, gap, panel).
-RDom gaps_of_tile(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
+// Keys of partial panels with the gaps of the run-time mask between: (lane, gap, slot).
+RDom gaps_of_tile(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels) {
     RDom r(0, blocking.keys_per_panel, 0, in.intervals.count + 1, 0, blocking.panels_per_block(), "interval_keys");
-    Expr begin = block * blocking.keys_per_block + r.z * blocking.keys_per_panel, end = begin + blocking.keys_per_panel;
-    only_keys_of_tile(r, ranges, begin, blocking.keys_per_panel);
-    r.where(begin < ranges.full_first(tile, head, batch) || end > ranges.full_end(tile, head, batch));
+    r.where(r.z < listed(panels, Panels::partial_count));
+    Expr begin = block * blocking.keys_per_block + listed_panel(blocking, panels, r.z) * blocking.keys_per_panel;
+    r.where(ranges.gap_first(r.y, tile, head, batch) < begin + blocking.keys_per_panel && ranges.gap_last(r.y, tile, head, batch) > begin);
     return r;
 }
 
 } // namespace
 
-Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Operands &operands) {
+Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels,
+              const Operands &operands) {
     const int panel_keys = blocking.keys_per_panel;
-    auto keys = [&](const char *name) { return panels_of_tile(blocking, ranges, name); };
-    Scores s{Func("dot"),       Func("score"),       RDom(0, in.head_dim, "dims"),       keys("store_keys"),   keys("cap_keys"),
-             keys("bias_keys"), keys("attend_keys"), gaps_of_tile(in, blocking, ranges), keys("compiled_keys")};
-    Expr query = query_of(in, blocking, row);
-    auto at = [&](const Expr &k) -> Halide::FuncRef { return s.masked(row, k, tile, block, head, batch); };
-    auto index = [&](const RDom &r) { return r.y * panel_keys + r.x; };
+    const Expr always = Halide::Internal::const_true();
+    auto all_keys = [&](const char *name, const Expr &used) { return listed_keys(blocking, panels, Panels::listed_count, name, used); };
+    auto partial_keys = [&](const char *name, const Expr &used) {
+        return listed_keys(blocking, panels, Panels::partial_count, name, used);
+    };
+    Scores s;
+    s.dot = Func("dot"), s.relative_window = Func("relative_window"), s.masked = Func("score");
+    s.dims = RDom(0, in.head_dim, "dims");
+    auto at = [&](const Expr &slot_key) -> Halide::FuncRef { return s.masked(row, slot_key, tile, block, head, batch); };
+    auto stored = [&](const RDom &r) -> Halide::FuncRef { return at(r.y * panel_keys + r.x); };
+    auto in_block = [&](const RDom &r) { return listed_panel(blocking, panels, r.y) * panel_keys + r.x; };
     // The cell's key is clamped for reading tensors: past the last key the run-time mask has the say, and never allows.
-    auto cell = [&](const RDom &r) { return Cell{batch, head, query, min(block * blocking.keys_per_block + index(r), in.keys - 1)}; };
-
-    s.dot(row, lane, panel, tile, block, head, batch) = 0.0f;
-    s.dot(row, lane, panel, tile, block, head, batch) +=
+    auto cell = [&](const RDom &r) {
+        return Cell{batch, head, query_of(in, blocking, row), min(block * blocking.keys_per_block + in_block(r), in.keys - 1)};
+    };
+    const Halide::Var slot("slot");
+    s.dot(row, lane, slot, tile, block, head, batch) = 0.0f;
+    s.dot(row, lane, slot, tile, block, head, batch) +=
         operands.query(row, s.dims, tile, head, batch) *
-        operands.key(s.dims, panel * panel_keys + lane, block, tile / blocking.tiles_per_task, head, batch);
+        operands.key(s.dims, listed_panel(blocking, panels, slot) * panel_keys + lane, block, tile / blocking.tiles_per_task, head, batch);
 
     // Each stage runs only where it has something to do, so what is not asked for costs nothing.
     at(key) = Halide::undef<float>();
-    at(index(s.store_keys)) = s.dot(row, s.store_keys.x, s.store_keys.y, tile, block, head, batch);
-    s.cap_keys.where(in.softcap > 0.0f);
-    at(index(s.cap_keys)) = softcap(at(index(s.cap_keys)), in.softcap);
-    s.bias_keys.where(in.use_bias != 0);
-    at(index(s.bias_keys)) = add_bias(at(index(s.bias_keys)), in.bias, cell(s.bias_keys));
-    s.attend_keys.where(in.use_attend != 0);
-    at(index(s.attend_keys)) = mask_score(at(index(s.attend_keys)), boolean_tensor(in.attend).allows(cell(s.attend_keys)));
+    const RDom store = all_keys("store_keys", always);
+    stored(store) = s.dot(row, store.x, store.y, tile, block, head, batch);
+    s.updates = {{Scores::store, store}};
 
-    const RDom &g = s.interval_keys;
-    Expr gap_index = g.z * panel_keys + g.x, gap_key = block * blocking.keys_per_block + gap_index;
-    Expr in_gap = gap_key >= ranges.gap_begin(row, g.y, tile, batch) && gap_key < ranges.gap_end(row, g.y, tile, batch);
-    at(gap_index) = mask_score(at(gap_index), !in_gap);
+    const RDom cap = all_keys("cap_keys", in.softcap > 0.0f);
+    stored(cap) = softcap(stored(cap), in.softcap);
+    s.updates.push_back({Scores::cap, cap});
+
+    declare_relative_window(s, in, blocking);
+    const RDom relative = all_keys("relative_keys", in.use_relative != 0);
+    stored(relative) += s.relative_window(row + blocking.keys_per_block - 1 - in_block(relative), tile, block, head, batch);
+    s.updates.push_back({Scores::relative, relative});
+
+    const RDom bias = all_keys("score_bias_keys", in.use_bias != 0);
+    stored(bias) = add_bias(stored(bias), panels.bias.rows(row, in_block(bias), tile, block, head, batch));
+    s.updates.push_back({Scores::bias, bias});
+
+    if (in.score) {
+        const RDom own = all_keys("own_keys", always);
+        stored(own) = (*in.score)(stored(own), cell(own));
+        s.updates.push_back({Scores::own, own});
+    }
+
+    const RDom attend = partial_keys("score_attend_keys", in.use_attend != 0);
+    Expr attends = panels.attend.rows(row, in_block(attend), tile, block, head, batch) != cast<uint8_t>(0);
+    stored(attend) = mask_score(stored(attend), attends);
+    s.updates.push_back({Scores::attend, attend});
+
+    const RDom gaps = gaps_of_tile(in, blocking, ranges, panels);
+    Expr gap_key = block * blocking.keys_per_block + listed_panel(blocking, panels, gaps.z) * panel_keys + gaps.x;
+    Expr in_gap = gap_key >= ranges.gap_begin(row, gaps.y, tile, head, batch) && gap_key < ranges.gap_end(row, gaps.y, tile, head, batch);
+    at(gaps.z * panel_keys + gaps.x) = mask_score(at(gaps.z * panel_keys + gaps.x), !in_gap);
+    s.updates.push_back({Scores::intervals, gaps});
 
     if (in.mask) {
-        const Expr first_query = tile * blocking.rows_per_tile,
-                   first_key = block * blocking.keys_per_block + s.compiled_keys.y * panel_keys;
-        const Expr last_query = min(first_query + blocking.rows_per_tile, in.queries) - 1;
-        s.compiled_keys.where(!in.mask->allows_all({batch, head, {first_query, last_query}, {first_key, first_key + panel_keys - 1}}));
-        at(index(s.compiled_keys)) = mask_score(at(index(s.compiled_keys)), in.mask->allows(cell(s.compiled_keys)));
+        const RDom compiled = partial_keys("compiled_keys", always);
+        stored(compiled) = mask_score(stored(compiled), in.mask->allows(cell(compiled)));
+        s.updates.push_back({Scores::compiled, compiled});
     }
     return s;
 }

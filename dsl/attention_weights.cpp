@@ -13,44 +13,60 @@ using Halide::Expr;
 using Halide::Func;
 using Halide::RDom;
 
-AttentionWeights attention_weights(const AttentionInputs &in, const Func &lse) {
-    AttentionWeights w{Func("packed_query"),
-                       Func("dot"),
-                       Func("score"),
-                       Func("allowed"),
-                       Func("weight"),
-                       Func("sum"),
-                       Func("weight_rows"),
-                       Func("weight_columns"),
-                       RDom(0, in.head_dim, "dims"),
-                       RDom(0, in.intervals.count, "intervals"),
-                       RDom(0, in.keys, "keys")};
-    const Cell cell{batch, head, token, key};
+namespace {
 
-    w.query(token, dim, head, batch) = cast<float>(in.query(dim, token, head, batch)) * in.scale;
+void declare_scores(AttentionWeights &w, const AttentionInputs &in) {
+    const Cell cell{batch, head, token, key};
+    w.dims = RDom(0, in.head_dim, "dims"), w.intervals = RDom(0, in.intervals.count, "intervals");
+    w.query(token, dim, head, batch) = in.query_channel(dim, token, head, batch) * in.scale;
     w.dot(token, key, head, batch) = 0.0f;
-    w.dot(token, key, head, batch) +=
-        w.query(token, w.dims, head, batch) * cast<float>(in.key(w.dims, key, head / in.heads_per_group, batch));
+    w.dot(token, key, head, batch) += w.query(token, w.dims, head, batch) * in.key_channel(w.dims, key, head, batch);
+    Expr dot = w.dot(token, key, head, batch);
+    w.score(token, key, head, batch) = branch(in.softcap > 0.0f, softcap(dot, select(in.softcap > 0.0f, in.softcap, 1.0f)), dot);
 
     w.allowed(token, key, head, batch) = in.mask ? select(in.mask->allows(cell), 0, -1) : Expr(0);
-    Expr inside = key >= in.intervals.begin(w.intervals, token, batch) && key < in.intervals.end(w.intervals, token, batch);
     // -1 stays: the compiled-in mask has ruled the cell out.
     Expr so_far = w.allowed(token, key, head, batch);
-    w.allowed(token, key, head, batch) = select(so_far == 0 && inside, 1, so_far);
+    w.allowed(token, key, head, batch) = select(so_far == 0 && in.intervals.allows(w.intervals, cell), 1, so_far);
 
-    Expr score = w.dot(token, key, head, batch);
-    w.score(token, key, head, batch) = branch(in.softcap > 0.0f, softcap(score, select(in.softcap > 0.0f, in.softcap, 1.0f)), score);
-    Expr biased = branch(in.use_bias != 0, add_bias(w.score(token, key, head, batch), in.bias, cell), w.score(token, key, head, batch));
+    Expr score = w.score(token, key, head, batch);
+    score = branch(in.use_relative != 0, score + in.relative(token - key + in.keys - 1, head, batch), score);
+    score = branch(in.use_bias != 0, add_bias(score, in.bias(key, token, head, batch)), score);
+    w.biased(token, key, head, batch) = in.score ? (*in.score)(score, cell) : score;
+}
+
+} // namespace
+
+AttentionWeights attention_weights(const AttentionInputs &in, const Func &lse, const Expr &stage) {
+    AttentionWeights w;
+    w.query = Func("packed_query"), w.dot = Func("dot"), w.score = Func("score"), w.allowed = Func("allowed"), w.biased = Func("biased");
+    w.weight = Func("weight"), w.sum = Func("sum"), w.rows = Func("weight_rows"), w.result = Func("weight_columns");
+    declare_scores(w, in);
+
+    const Cell cell{batch, head, token, key};
+    Expr biased = w.biased(token, key, head, batch);
     Expr allowed = w.allowed(token, key, head, batch) == 1 && in.tensors_allow(cell);
     // Relative to the row's log-sum-exp a score is at most 0, so that nothing overflows. A large log-sum-exp has lost digits,
     // which all weights of the row share: their sum takes them out.
-    Expr relative = tempered_score(biased, in.temperature) - lse(token, head, batch);
-    w.weight(token, key, head, batch) = select(allowed, exp2_scaled(relative, 1.44269504088896f), 0.0f);
-    w.sum(token, head, batch) = 0.0f;
+    const float log2_e = 1.44269504088896f;
+    auto weight_of = [&](const Expr &logit) { return exp2_scaled(logit - lse(token, head, batch), log2_e); };
+    Expr exponential = select(allowed, weight_of(tempered_score(biased, in.temperature)), 0.0f);
+    auto is = [&](WeightsStage s) { return stage == int(s); };
+    w.weight(token, key, head, batch) =
+        branch(is(WeightsStage::weights), exponential,
+               branch(is(WeightsStage::scaled), w.dot(token, key, head, batch),
+                      branch(is(WeightsStage::capped), w.score(token, key, head, batch), mask_score(biased, allowed))));
+    Expr sink = in.sinks(head);
+    Expr sink_weight = select(strict_equal(sink, masked_score()), 0.0f, weight_of(sink));
+    w.keys = RDom(0, in.keys, "keys");
+    w.sum(token, head, batch) = branch(in.use_sinks != 0, sink_weight, 0.0f);
     w.sum(token, head, batch) += w.weight(token, w.keys, head, batch);
+
     // A weight of 0 stays 0 whatever the row's sum is: what is masked has no weight even in a row that is NaN.
     Expr weight = w.weight(token, key, head, batch);
-    w.rows(token, key, head, batch) = select(strict_equal(weight, 0.0f), 0.0f, weight / w.sum(token, head, batch));
+    Expr kept = branch(in.dropout.used(), in.dropout.keeps(cell) * in.dropout.scale(), 1.0f);
+    Expr normalised = select(strict_equal(weight, 0.0f) || strict_equal(kept, 0.0f), 0.0f, weight / w.sum(token, head, batch) * kept);
+    w.rows(token, key, head, batch) = branch(is(WeightsStage::weights), normalised, weight);
     w.result(key, token, head, batch) = w.rows(token, key, head, batch);
     return w;
 }

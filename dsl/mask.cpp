@@ -29,6 +29,8 @@ Expr Mask::allows_all(const CellBlock &block) const {
     return simplify(Halide::Internal::and_condition_over_domain(simplify(allows(symbolic_cell(block))), scope));
 }
 
+Expr Mask::allows_none(const CellBlock &block) const { return (!*this).allows_all(block); }
+
 Interval Mask::possible_keys(const CellBlock &block) const {
     Scope<Interval> scope;
     scope.push(query_name, block.queries);
@@ -70,6 +72,29 @@ Mask prefix(const Expr &length) {
     return Mask([length](const Cell &cell) { return cell.key < length; });
 }
 
+Mask dilated(const Expr &step, const Expr &offset) {
+    return Mask([step, offset](const Cell &cell) {
+        // The offset may be as far away as 32 bits reach; its remainder means the same. % is floor mod, never negative.
+        return (cell.query - cell.key + offset % step) % step == 0;
+    });
+}
+
+Mask strided(const Expr &step, const Expr &width) {
+    return Mask([step, width](const Cell &cell) { return cell.key % step < width; });
+}
+
+Mask blocks(const Halide::Func &map, const Expr &query_block, const Expr &key_block) {
+    return Mask([map, query_block, key_block](const Cell &cell) {
+        return map(cell.key / key_block, cell.query / query_block, cell.head, cell.batch) != 0;
+    });
+}
+
+Mask documents(const Halide::Func &query_documents, const Halide::Func &key_documents) {
+    return Mask([query_documents, key_documents](const Cell &cell) {
+        return query_documents(cell.query, cell.batch) == key_documents(cell.key, cell.batch);
+    });
+}
+
 Mask key_lengths(const Halide::Func &lengths) {
     return Mask([lengths](const Cell &cell) { return cell.key < lengths(cell.batch); });
 }
@@ -82,8 +107,10 @@ Mask finite_bias(const Halide::Func &bias) {
     return Mask([bias](const Cell &cell) { return !strict_equal(bias(cell.key, cell.query, cell.head, cell.batch), masked_score()); });
 }
 
-Expr KeyIntervals::begin(const Expr &r, const Expr &query, const Expr &batch) const { return table(0, r, query, batch); }
+Expr KeyIntervals::begin(const Expr &r, const Cell &row) const { return table(0, r, row.query, row.head, row.batch); }
 
-Expr KeyIntervals::end(const Expr &r, const Expr &query, const Expr &batch) const { return table(1, r, query, batch); }
+Expr KeyIntervals::end(const Expr &r, const Cell &row) const { return table(1, r, row.query, row.head, row.batch); }
+
+Expr KeyIntervals::allows(const Expr &r, const Cell &cell) const { return begin(r, cell) <= cell.key && cell.key < end(r, cell); }
 
 } // namespace attune::dsl

@@ -32,6 +32,9 @@ public:
     /** True where every cell of the block may be attended; false where that can't be shown. */
     Halide::Expr allows_all(const CellBlock &block) const;
 
+    /** True where no cell of the block may be attended; false where that can't be shown. */
+    Halide::Expr allows_none(const CellBlock &block) const;
+
     /** The keys that some query of the block may attend: nothing outside this interval need be looked at. An end that can't be
      * bounded comes back as that of `block.keys`. */
     Halide::Internal::Interval possible_keys(const CellBlock &block) const;
@@ -55,6 +58,19 @@ Mask window(const Halide::Expr &left, const Halide::Expr &right, const Halide::E
 /** j < length, and no more; a prefix language model is `causal(0) | prefix(length)`. */
 Mask prefix(const Halide::Expr &length);
 
+/** (i + offset - j) mod step = 0, step >= 1 (dilated sliding window: Longformer, arXiv 2004.05150, section 3.1). */
+Mask dilated(const Halide::Expr &step, const Halide::Expr &offset);
+
+/** j mod step < width, 1 <= width <= step: the first keys of every `step` (summary columns: Child et al., arXiv 1904.10509, section 4.3).
+ */
+Mask strided(const Halide::Expr &step, const Halide::Expr &width);
+
+/** map(j / key_block, i / query_block, head, batch) != 0. `map`: u8; broadcast axes have stride 0. */
+Mask blocks(const Halide::Func &map, const Halide::Expr &query_block, const Halide::Expr &key_block);
+
+/** query_documents(i, batch) = key_documents(j, batch): packed sequences, each attending to itself alone. Both i32. */
+Mask documents(const Halide::Func &query_documents, const Halide::Func &key_documents);
+
 /** j < lengths(batch). `lengths`: i32 [batch]. */
 Mask key_lengths(const Halide::Func &lengths);
 
@@ -64,15 +80,18 @@ Mask boolean_tensor(const Halide::Func &tensor);
 /** bias(key, query, head, batch) is not -inf: what an additive tensor says about who attends. */
 Mask finite_bias(const Halide::Func &bias);
 
-/** The run-time family of masks: row i of batch item b may attend key j iff some r has
- * intervals(0, r, i, b) <= j < intervals(1, r, i, b). Any ! & | of causal, window, prefix and lengths reduces to it. */
+/** The run-time family of masks: row i of head h of batch item b may attend key j iff some r has
+ * intervals(0, r, i, h, b) <= j < intervals(1, r, i, h, b). Any ! & | of causal, window, prefix, lengths, documents and blocks reduces
+ * to it. */
 struct KeyIntervals {
-    Halide::Func table;   // i32 (2, count, query, batch); per row sorted, disjoint, within [0, M]; empty ones last, as (M, M)
-    Halide::Expr count;   // intervals a row, at least 1
-    Halide::Expr queries; // rows in the table
+    Halide::Func table; // i32 (2, count, query, head, batch); per row sorted, disjoint, within [0, M]; empty ones last, as (M, M)
+    Halide::Expr count; // intervals a row, at least 1
 
-    Halide::Expr begin(const Halide::Expr &r, const Halide::Expr &query, const Halide::Expr &batch) const;
-    Halide::Expr end(const Halide::Expr &r, const Halide::Expr &query, const Halide::Expr &batch) const;
+    Halide::Expr begin(const Halide::Expr &r, const Cell &row) const;
+    Halide::Expr end(const Halide::Expr &r, const Cell &row) const;
+
+    /** Whether interval r allows the cell. A row's intervals are disjoint, so that at most one does. */
+    Halide::Expr allows(const Halide::Expr &r, const Cell &cell) const;
 };
 
 } // namespace attune::dsl

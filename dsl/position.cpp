@@ -9,54 +9,99 @@ using namespace axes;
 using Halide::cast;
 using Halide::Expr;
 using Halide::Func;
+using Halide::RDom;
 using Halide::Var;
 
 namespace {
 
-const Var pair{"pair"};
+const Var pair{"pair"}, plane{"plane"};
 
 // In f64, and in turns: f32 would be off by 0.06 radians at position 1,000,000.
-Func turns_per_token(const Expr &width, const Expr &base) {
-    Func turns("turns_per_token");
-    turns(pair) = inverse_frequency(base, pair, width) * Expr(0.15915494309189533577);
-    return turns;
-}
+Expr turns_at(const Expr &turns_per_token, const Expr &position) { return cast<double>(position) * turns_per_token; }
 
-Expr turns_at(const Func &per_token, const Expr &pair_index, const Expr &position) {
-    return cast<double>(position) * per_token(pair_index);
+// Channel `plane` (0 or 1) of a pair.
+Expr channel_of(RotaryLayout layout, const Expr &pairs, const Expr &pair_index, const Expr &second) {
+    return layout == RotaryLayout::half ? pair_index + second * pairs : 2 * pair_index + second;
 }
 
 } // namespace
 
-Expr inverse_frequency(const Expr &base, const Expr &pair_index, const Expr &width) {
-    return pow(cast<double>(base), Expr(-2.0) * cast<double>(pair_index) / cast<double>(width));
-}
-
-Sinusoidal sinusoidal(const Expr &width, const Expr &base, const Expr &offset) {
-    Sinusoidal s{turns_per_token(width, base), Func("sinusoidal")};
-    Expr turns = turns_at(s.turns_per_token, dim / 2, token + offset);
+Sinusoidal sinusoidal(const Expr &width, const Expr &base, const Func &positions) {
+    Sinusoidal s{plain_turns_per_token(width, base), Func("sinusoidal")};
+    Expr turns = turns_at(s.turns_per_token(dim / 2), positions(token, batch));
     // A cosine is a sine a quarter turn on: one polynomial serves both.
-    s.table(dim, token) = sin_turns(turns + select(dim % 2 == 0, Expr(0.0), Expr(0.25)));
+    s.table(dim, plane, token, batch) = sin_turns(turns + select(dim % 2 == 0, Expr(0.0), Expr(0.25)));
     return s;
 }
 
-Rotary rotary(const Func &x, RotaryLayout layout, const Expr &rotary_dim, const Expr &base, const Expr &offset) {
-    Rotary r{turns_per_token(rotary_dim, base), Func("cosine"), Func("sine"), Func("turned"), Func("rotary")};
-    Expr turns = turns_at(r.turns_per_token, pair, token + offset);
-    r.cosine(pair, token) = cos_turns(turns);
-    r.sine(pair, token) = sin_turns(turns);
+RotaryTable rotary_table(const FrequencyInputs &in, const RotaryPositions &positions) {
+    RotaryTable t{frequencies(in), positions.streams, Func("stream"), RDom(0, positions.streams - 1, "stream_ends"), Func("rotary_table")};
+    t.stream(pair) = 0;
+    t.stream(pair) += select(pair >= positions.ends(t.stream_ends), 1, 0);
+    Expr stream = clamp(t.stream(pair), 0, positions.streams - 1);
+    Expr turns = turns_at(t.frequencies.turns_per_token(pair), positions.numbers(token, stream, batch));
+    t.table(pair, plane, token, batch) = t.frequencies.magnitude() * select(plane == 0, cos_turns(turns), sin_turns(turns));
+    return t;
+}
 
-    Expr half = rotary_dim / 2;
-    Expr first = layout == RotaryLayout::half ? dim < half : dim % 2 == 0;
-    Expr pair_index = layout == RotaryLayout::half ? select(dim < half, dim, dim - half) : dim / 2;
-    Expr partner = layout == RotaryLayout::half ? select(dim < half, dim + half, dim - half) : select(dim % 2 == 0, dim + 1, dim - 1);
-    // Channels that pass have no pair: any legal index will do for them.
-    Expr turned = dim < rotary_dim, k = clamp(pair_index, 0, half - 1), other = clamp(partner, 0, rotary_dim - 1);
-    Expr sine = select(first, -r.sine(k, token), r.sine(k, token));
-    r.result(dim, token, head, batch) =
-        select(turned, x(dim, token, head, batch) * r.cosine(k, token) + x(other, token, head, batch) * sine, x(dim, token, head, batch));
-    r.output(dim, token, head, batch) = r.result(dim, token, head, batch);
+Rotary rotary(const Func &x, const Expr &channels, RotaryLayout layout, const Func &table, const Expr &pairs) {
+    Rotary r{Func("turned"), Func("rotary"), RDom(0, 2, 0, pairs, "pairs"), RDom(2 * pairs, channels - 2 * pairs, "passed")};
+    // Whole vectors may be asked for: past the last pair it is repeated, and what comes of it is not stored.
+    Expr k = min(likely(pair), pairs - 1);
+    Expr first = cast<float>(x(channel_of(layout, pairs, k, 0), token, head, batch));
+    Expr second = cast<float>(x(channel_of(layout, pairs, k, 1), token, head, batch));
+    Expr cosine = table(k, 0, token, batch), sine = table(k, 1, token, batch);
+    r.turned(pair, plane, token, head, batch) = select(plane == 0, first * cosine - second * sine, second * cosine + first * sine);
+
+    const Halide::Type type = x.types()[0];
+    r.output(dim, token, head, batch) = Halide::undef(type);
+    r.output(channel_of(layout, pairs, r.pairs.y, r.pairs.x), token, head, batch) =
+        cast(type, r.turned(r.pairs.y, r.pairs.x, token, head, batch));
+    r.output(r.passed, token, head, batch) = x(r.passed, token, head, batch);
     return r;
+}
+
+AddPositions add_positions(const Func &x, const Func &table) {
+    AddPositions a{Func("add_positions")};
+    a.output(dim, token, head, batch) = cast(x.types()[0], cast<float>(x(dim, token, head, batch)) + table(dim, 0, token, batch));
+    return a;
+}
+
+namespace {
+
+// Where a packed channel comes from. In arithmetic rather than comparisons: the simplifier then sees what is the same for a vector.
+struct Turned {
+    Expr second;       // 1 for the second channel of its pair
+    Expr pair;         // in the table
+    Expr own, partner; // channels as stored
+};
+
+Turned half_split(const Expr &dim, const Expr &half) {
+    Expr second = (dim / half) % 2;
+    return {second, dim / (2 * half) * half + dim % half, dim, dim + half * (1 - 2 * second)};
+}
+
+Turned deinterleaved(const Expr &dim, const Expr &pairs) {
+    Expr second = dim / pairs, index = dim % pairs;
+    return {second, index, 2 * index + second, 2 * index + 1 - second};
+}
+
+Expr turned_channel(const CompiledPosition &p, const PositionedInput &row, const Expr &dim, const Expr &width) {
+    const Turned t = p.layout == RotaryLayout::half ? half_split(dim, width / (2 * p.axes)) : deinterleaved(dim, width / 2);
+    Expr cosine = row.table(t.pair, 0, row.token, row.batch), sine = row.table(t.pair, 1, row.token, row.batch);
+    // Bounds inference can't see that the partner is a channel of the row too.
+    Expr partner = Halide::unsafe_promise_clamped(t.partner, 0, width - 1);
+    return cast<float>(row.channel(t.own)) * cosine + cast<float>(row.channel(partner)) * select(t.second == 0, -sine, sine);
+}
+
+} // namespace
+
+Expr positioned(const CompiledPosition &p, const PositionedInput &row, const Expr &dim) {
+    if (p.kind == CompiledPosition::Kind::added) return cast<float>(row.channel(dim)) + row.table(dim, 0, row.token, row.batch);
+    if (p.width == 0) return turned_channel(p, row, dim, row.channels);
+    // Channels that pass have no pair: those of the last one will do for them.
+    Expr turned = turned_channel(p, row, min(dim, p.width - 1), p.width);
+    return select(dim < p.width, turned, cast<float>(row.channel(dim)));
 }
 
 } // namespace attune::dsl

@@ -1,40 +1,97 @@
-// Positional encodings: the sinusoidal table and rotary embedding.
+// Positional encodings: the sinusoidal table, rotary embedding, and positions added to the input.
+//
+// Tables are f32 (channel, plane, token, batch), as kernels take them: of rotary embedding the channel is a pair, plane 0 its cosine and
+// plane 1 its sine; of what is added to the input there is one plane. Where all batch items share one, its stride over batch is 0.
 #pragma once
+
+#include <functional>
 
 #include <Halide.h>
 
-namespace attune::dsl {
+#include "dsl/frequency.h"
 
-/** base^(-2 pair / width) in f64: radians a position for the pair of channels. */
-Halide::Expr inverse_frequency(const Halide::Expr &base, const Halide::Expr &pair, const Halide::Expr &width);
+namespace attune::dsl {
 
 /** The sinusoidal table (Vaswani et al., arXiv 1706.03762, section 3.5): channel 2k of position p is sin(p base^(-2k/width)), channel
  * 2k + 1 the cosine. */
 struct Sinusoidal {
     Halide::Func turns_per_token; // f64 (pair)
-    Halide::Func table;           // f32 (dim, token)
+    Halide::Func table;           // (dim, plane, token, batch), one plane
 };
 
-/** `width`: channels, odd allowed (the last is a sine). Row t is position t + offset. */
-Sinusoidal sinusoidal(const Halide::Expr &width, const Halide::Expr &base, const Halide::Expr &offset);
+/** `width`: channels, odd allowed (the last is a sine). `positions`: i32 (token, batch). */
+Sinusoidal sinusoidal(const Halide::Expr &width, const Halide::Expr &base, const Halide::Func &positions);
 
-/** Which channels rotary embedding takes as a pair. */
+/** Where tokens stand, in one stream of positions or several that the pairs of channels share out. */
+struct RotaryPositions {
+    Halide::Func numbers; // i32 (token, stream, batch)
+    Halide::Expr streams; // >= 1
+    Halide::Func ends;    // i32 (stream): pairs below ends(0) follow stream 0, those below ends(1) stream 1, and so on
+};
+
+/** The cosines and sines of rotary embedding: pair k of a token at position p of the pair's stream is turned by p times its frequency. */
+struct RotaryTable {
+    Frequencies frequencies;
+    Halide::Expr streams;
+    Halide::Func stream; // i32 (pair)
+    Halide::RDom stream_ends;
+    Halide::Func table; // (pair, plane, token, batch), yarn's magnitude in it; angles right to 1e-6 at position 1,000,000
+};
+
+/** `in.width` is that of one embedding: each W / 2 pairs, frequencies begin anew, so that `axes` embeddings of W channels have
+ * axes * W / 2 pairs. */
+RotaryTable rotary_table(const FrequencyInputs &in, const RotaryPositions &positions);
+
+/** Which channels rotary embedding takes as a pair. R channels are turned. */
 enum class RotaryLayout {
-    half,       // (k, k + R/2): GPT-NeoX, Llama
-    interleaved // (2k, 2k + 1): the paper, GPT-J
+    half,       // (k, k + R/2): GPT-NeoX, Llama. With several axes, within each axis' R / axes consecutive channels
+    interleaved // (2k, 2k + 1): the paper, GPT-J. With several axes too
 };
 
-/** Rotary embedding (Su et al., arXiv 2104.09864, eq. 34): pair k of the token at position p is turned by p base^(-2k/R). */
+/** Rotary embedding (Su et al., arXiv 2104.09864, eq. 34): pair (a, b) becomes (a cos - b sin, b cos + a sin). */
 struct Rotary {
-    Halide::Func turns_per_token; // f64 (pair)
-    Halide::Func cosine, sine;    // f32 (pair, token): shared by all heads and batch items
-    Halide::Func result;          // (dim, token, head, batch)
-    Halide::Func output;          // the same: a row is whole before any of it is stored, so that x may be overwritten
+    Halide::Func turned; // f32 (pair, plane, token, head, batch): both channels of a pair, worked out before either is stored, so that
+                         // x may be overwritten
+    Halide::Func output; // (dim, token, head, batch), in stages
+    enum Stage { turn, pass };
+    Halide::RDom pairs; // x: plane, y: pair
+    Halide::RDom passed;
 };
 
-/** `x`: (dim, token, head, batch). The first `rotary_dim` channels (R, even) are turned, the others pass. Token t has position
- * t + offset. */
-Rotary rotary(const Halide::Func &x, RotaryLayout layout, const Halide::Expr &rotary_dim, const Halide::Expr &base,
-              const Halide::Expr &offset);
+/** `x`: (dim, token, head, batch), `channels` wide. The first 2 * pairs channels are turned, the others pass. The output has x's type. */
+Rotary rotary(const Halide::Func &x, const Halide::Expr &channels, RotaryLayout layout, const Halide::Func &table,
+              const Halide::Expr &pairs);
+
+/** x plus the table's row of its token: learned positions, or sinusoidal ones. */
+struct AddPositions {
+    Halide::Func output; // (dim, token, head, batch), of x's type
+};
+
+AddPositions add_positions(const Halide::Func &x, const Halide::Func &table);
+
+/** A positional encoding that is compiled into attention. */
+struct CompiledPosition {
+    enum class Kind { rotary, added } kind = Kind::rotary; // added: sinusoidal or learned
+    RotaryLayout layout = RotaryLayout::half;
+    int width = 0; // of rotary: R; 0: all channels
+    int axes = 1;  // of rotary
+};
+
+/** A row of q or k. */
+struct PositionedInput {
+    std::function<Halide::Expr(const Halide::Expr &)> channel; // what is stored, any type
+    Halide::Func table;                                        // (channel, plane, token, batch)
+    Halide::Expr token, batch;
+    Halide::Expr channels; // D
+};
+
+/** Channel `dim` of the row with its position, in f32, in the order attention packs q and k in.
+ *
+ * That order is the caller's, but for interleaved pairs: of those, dim in [0, R/2) is the first channel of pair dim, and dim + R/2 the
+ * second. q and k being permuted alike, their products are the same; and nothing is shuffled back.
+ *
+ * Vectors over `dim` need dense loads alone (interleaved: of every second channel) where D and R are compiled in and the lanes divide
+ * R/2 / axes (interleaved: R/2): then each vector lies in one half, whose partner is a fixed distance away. Otherwise they gather. */
+Halide::Expr positioned(const CompiledPosition &position, const PositionedInput &row, const Halide::Expr &dim);
 
 } // namespace attune::dsl

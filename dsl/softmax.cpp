@@ -20,39 +20,61 @@ Expr log_sum_exp(const Expr &maximum, const Expr &sum, const Expr &temperature) 
     return select(strict_equal(sum, 0.0f), masked_score(), tempered_score(maximum, temperature) + natural_log(sum));
 }
 
-Softmax softmax(const Func &x, const Expr &extent, const Expr &temperature, const SoftmaxOptions &options) {
-    Halide::Var i("i"), row("row");
+namespace {
+
+// log2(e) / T for any T > 0. Beyond these bounds softmax is the arg max, or the plain mean, already, and the factor an ordinary float.
+Expr any_base2_scale(const Expr &temperature) { return base2_scale(clamp(temperature, 1e-30f, 1e37f)); }
+
+// An infinite score is itself the largest: it weighs 1, and not e^(inf - inf). Only a sum of weights can tell; shares of it are NaN.
+Expr weight_in_sum(const Expr &score, const Expr &weight) { return select(strict_equal(score, Halide::Float(32).max()), 1.0f, weight); }
+
+} // namespace
+
+Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
+    Halide::Var column("column"), i("i"), row("row");
     const Halide::Var &lane = axes::lane;
     const int lanes = options.lanes;
-    Softmax s{Func("lane_maximum"),
-              Func("maximum"),
-              Func("weight"),
-              Func("lane_sum"),
-              Func("sum"),
-              Func("softmax"),
-              Halide::RDom(0, (extent + lanes - 1) / lanes, "chunks"),
-              Halide::RDom(0, lanes, "lanes")};
+    Softmax s;
+    s.kind = options.kind;
+    s.score = Func("score"), s.lane_maximum = Func("lane_maximum"), s.maximum = Func("maximum"), s.weight = Func("weight");
+    s.lane_sum = Func("lane_sum"), s.sum = Func("sum"), s.finish = Func("finish"), s.result = Func("softmax");
+    s.chunks = Halide::RDom(0, (in.extent + lanes - 1) / lanes, "chunks");
+    s.lanes = Halide::RDom(0, lanes, "lanes");
+    s.special = {in.use_mask == 0};
+
+    Expr counts = in.use_mask == 0 || in.mask(column, i, row) != 0;
+    s.score(column, i, row) = select(counts, in.x(column, i, row), masked_score());
 
     // Past the end of the row the elements repeat the last one, which a maximum doesn't mind; a sum leaves them out.
-    Expr at = s.chunks * lanes + lane, clamped = min(at, extent - 1);
-    s.lane_maximum(lane, row) = masked_score();
-    s.lane_maximum(lane, row) = max(s.lane_maximum(lane, row), x(clamped, row));
-    s.maximum(row) = masked_score();
-    s.maximum(row) = max(s.maximum(row), s.lane_maximum(s.lanes, row));
+    Expr at = s.chunks * lanes + lane, clamped = lanes == 1 ? at : min(likely(at), in.extent - 1);
+    s.lane_maximum(column, lane, row) = masked_score();
+    s.lane_maximum(column, lane, row) = max(s.lane_maximum(column, lane, row), s.score(column, clamped, row));
+    s.maximum(column, row) = masked_score();
+    s.maximum(column, row) = max(s.maximum(column, row), s.lane_maximum(column, s.lanes, row));
 
-    s.weight(i, row) = relative_weight(x(i, row), s.maximum(row), base2_scale(temperature));
-    s.lane_sum(lane, row) = 0.0f;
-    s.lane_sum(lane, row) += select(at < extent, s.weight(clamped, row), 0.0f);
-    s.sum(row) = 0.0f;
-    s.sum(row) += s.lane_sum(s.lanes, row);
+    Expr score = s.score(column, i, row), maximum = s.maximum(column, row);
+    Expr weight = relative_weight(score, maximum, any_base2_scale(in.temperature));
+    s.weight(column, i, row) = options.kind == SoftmaxKind::log_sum_exp ? weight_in_sum(score, weight) : weight;
+    s.lane_sum(column, lane, row) = 0.0f;
+    s.lane_sum(column, lane, row) += select(likely(at < in.extent), s.weight(column, clamped, row), 0.0f);
+    s.sum(column, row) = 0.0f;
+    s.sum(column, row) += s.lane_sum(column, s.lanes, row);
 
-    Expr sum = s.sum(row), none = strict_equal(sum, 0.0f);
-    if (options.log) {
-        Expr shifted = (x(i, row) - reference_score(s.maximum(row))) / temperature;
-        s.result(i, row) = select(none, masked_score(), shifted - natural_log(sum));
-    } else {
-        s.result(i, row) = select(none, 0.0f, s.weight(i, row) / sum);
-    }
+    Expr sum = s.sum(column, row), none = strict_equal(sum, 0.0f);
+    if (options.kind == SoftmaxKind::softmax)
+        s.finish(column, row) = select(none, 0.0f, 1.0f / sum);
+    else if (options.kind == SoftmaxKind::log_softmax)
+        s.finish(column, row) = select(none, 0.0f, natural_log(sum));
+    else
+        s.finish(column, row) = log_sum_exp(maximum, sum, in.temperature);
+
+    Expr finish = s.finish(column, row);
+    if (options.kind == SoftmaxKind::softmax)
+        s.result(column, i, row) = select(counts, s.weight(column, i, row) * finish, 0.0f);
+    else if (options.kind == SoftmaxKind::log_softmax)
+        s.result(column, i, row) = select(counts, (score - reference_score(maximum)) / in.temperature - finish, masked_score());
+    else
+        s.result(column, i, row) = finish;
     return s;
 }
 

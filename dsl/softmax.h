@@ -1,6 +1,8 @@
 // Softmax: whole rows at once, and the state whose fold over blocks of a row is softmax.
 #pragma once
 
+#include <vector>
+
 #include <Halide.h>
 
 namespace attune::dsl {
@@ -31,25 +33,40 @@ Halide::Expr base2_scale(const Halide::Expr &temperature);
 /** ln sum e^(s_j / T) of a state: m / T + ln l. -inf for the identity. */
 Halide::Expr log_sum_exp(const Halide::Expr &maximum, const Halide::Expr &sum, const Halide::Expr &temperature);
 
-/** Softmax of whole rows: y_i = e^(x_i / T) / sum_j e^(x_j / T). -inf is a masked entry: weight 0, and a row of them gives zeros
- * (log: -inf). A NaN makes its row NaN. */
+/** One axis of a tensor as kernels see it: i runs along the axis, `column` along one that is contiguous beside it, `row` over the rest. */
+struct SoftmaxInputs {
+    Halide::Func x;           // f32 (column, i, row)
+    Halide::Func mask;        // u8 (column, i, row): whether the element counts; read iff use_mask
+    Halide::Expr use_mask;    // i32, zero or not
+    Halide::Expr extent;      // of i
+    Halide::Expr temperature; // T > 0
+};
+
+/** e^(x_i / T) / sum_j e^(x_j / T), its logarithm, or ln sum_j e^(x_j / T). */
+enum class SoftmaxKind { softmax, log_softmax, log_sum_exp };
+
+/** Softmax of whole rows. What is -inf, or doesn't count by the mask, has weight 0 (log: -inf), and a row of nothing else gives zeros (log
+ * and log-sum-exp: -inf). A NaN makes its row NaN, except where the mask leaves out: those stay 0, and what is there changes nothing. */
 struct Softmax {
-    Halide::Func lane_maximum; // (lane, row): of the elements i = lane (mod lanes)
-    Halide::Func maximum;      // (row)
-    Halide::Func weight;       // (i, row): e^((x_i - max) / T), not yet normalised
-    Halide::Func lane_sum;     // (lane, row)
-    Halide::Func sum;          // (row)
-    Halide::Func result;       // (i, row)
-    Halide::RDom chunks;       // over the row, `lanes` elements at a time
-    Halide::RDom lanes;        // over the lanes
+    SoftmaxKind kind;
+    Halide::Func score;                // (column, i, row): x, or -inf where it doesn't count
+    Halide::Func lane_maximum;         // (column, lane, row): of the elements i = lane (mod lanes)
+    Halide::Func maximum;              // (column, row)
+    Halide::Func weight;               // (column, i, row): e^((x_i - max) / T), not yet normalised; the sum reads it, and softmax
+    Halide::Func lane_sum;             // (column, lane, row)
+    Halide::Func sum;                  // (column, row)
+    Halide::Func finish;               // (column, row): 1 / sum, ln sum or the log-sum-exp; 0 for the first two where sum is 0
+    Halide::Func result;               // (column, i, row); of log_sum_exp the same for every i
+    Halide::RDom chunks;               // over the row, `lanes` elements at a time
+    Halide::RDom lanes;                // over the lanes
+    std::vector<Halide::Expr> special; // conditions that are worth code of their own, the first that holds counts
 };
 
 struct SoftmaxOptions {
-    bool log = false; // x_i / T - logsumexp instead
-    int lanes = 1;    // partial maxima and sums kept side by side; rounding aside, they change nothing
+    SoftmaxKind kind = SoftmaxKind::softmax;
+    int lanes = 1; // partial maxima and sums kept side by side; rounding aside, they change nothing
 };
 
-/** `x`: f32 (i, row), `extent` elements a row; T > 0. */
-Softmax softmax(const Halide::Func &x, const Halide::Expr &extent, const Halide::Expr &temperature, const SoftmaxOptions &options);
+Softmax softmax(const SoftmaxInputs &inputs, const SoftmaxOptions &options);
 
 } // namespace attune::dsl

@@ -29,21 +29,30 @@ int main() {
 
     // Each query's keys: one interval, [0, tokens), for all of them. The causal mask is compiled in, and cuts it down.
     int32_t all_keys[] = {0, tokens};
-    Halide::Runtime::Buffer<int32_t, 4> intervals(all_keys, Axes{{0, 2, 1}, {0, 1, 2}, {0, tokens, 0}, {0, 1, 0}});
-    int32_t offset = 0, no_param = 0; // query 0 stands at key 0
-    Halide::Runtime::Buffer<int32_t, 1> offsets(&offset, 1), params(&no_param, 1);
+    Halide::Runtime::Buffer<int32_t, 5> intervals(all_keys, Axes{{0, 2, 1}, {0, 1, 2}, {0, tokens, 0}, {0, heads, 0}, {0, 1, 0}});
+    int32_t offset = 0; // query 0 stands at key 0
+    Halide::Runtime::Buffer<int32_t, 1> offsets(&offset, 1);
 
-    // No boolean mask and no bias: buffers of one element, seen through strides of 0, that aren't read.
-    uint8_t unread = 0;
-    float unread_bias = 0;
-    const Axes scores = {{0, tokens, 0}, {0, tokens, 0}, {0, heads, 0}, {0, 1, 0}};
-    Halide::Runtime::Buffer<uint8_t, 4> attend(&unread, scores);
-    Halide::Runtime::Buffer<float, 4> bias(&unread_bias, scores);
-    const int32_t use_attend = 0, use_bias = 0;
+    // What isn't used, or not compiled in: buffers of one element, seen through strides of 0, that aren't read.
+    int32_t number = 0;
+    uint8_t byte = 0;
+    float real = 0;
+    const Axes one = {{0, 1, 0}}, per_token = {{0, tokens, 0}, {0, 1, 0}}, per_head = {{0, heads, 0}};
+    const Axes cells = {{0, tokens, 0}, {0, tokens, 0}, {0, heads, 0}, {0, 1, 0}};
+    const Axes distances = {{0, 2 * tokens - 1, 0}, {0, heads, 0}, {0, 1, 0}}, tables = {{0, dim, 0}, {0, 2, 0}, {0, tokens, 0}, {0, 1, 0}};
+    Halide::Runtime::Buffer<int32_t, 1> params(&number, 1), lengths(&number, one);
+    Halide::Runtime::Buffer<int32_t, 2> documents(&number, per_token);
+    Halide::Runtime::Buffer<uint8_t, 4> block_map(&byte, cells), attend(&byte, cells);
+    Halide::Runtime::Buffer<float, 4> bias(&real, cells), positions(&real, tables);
+    Halide::Runtime::Buffer<float, 3> relative(&real, distances);
+    Halide::Runtime::Buffer<float, 1> sinks(&real, per_head);
+
+    constexpr int32_t unused = 0;      // of attend, bias, relative, sinks
+    constexpr uint32_t no_dropout = 0; // the threshold; then the seed's two halves
     const float scale = 1 / std::sqrt(float(dim)), softcap = 0, temperature = 1;
-
-    const int code = direct_attention(nullptr, q, k, v, intervals, offsets, params, attend, bias, use_attend, use_bias, scale, softcap,
-                                      temperature, out, lse);
+    const int code =
+        direct_attention(nullptr, q, k, intervals, offsets, params, lengths, documents, documents, block_map, attend, bias, relative, sinks,
+                         positions, positions, unused, unused, unused, unused, scale, softcap, temperature, no_dropout, 0, 0, v, out, lse);
     const double error = example::largest_error(p, [](int64_t i, int64_t j) { return j <= i; });
     std::printf("direct_attention returned %d; the largest error against float64 is %.2g of max |v|\n", code, error);
     return code == 0 && error < 4e-6 ? 0 : 1;

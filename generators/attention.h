@@ -1,6 +1,6 @@
 // What every attention generator shares: the kernel's arguments, and how they bind a declaration to a schedule.
 //
-// For a mask of your own, derive from AttentionGenerator, override compiled_mask(), and register it:
+// For a mask, a score or a position of your own, derive from AttentionGenerator, override what you want, and register it:
 //
 //     class Dilated : public attune::generators::AttentionGenerator<Dilated> {
 //     public:
@@ -20,77 +20,108 @@
 #include "dsl/axes.h"
 #include "generators/bind.h"
 #include "generators/mask_from_text.h"
+#include "generators/position_from_text.h"
+#include "generators/score_from_text.h"
 #include "schedules/table.h"
 
 namespace attune::generators {
 
-/** The arguments that say which cells attend and how scores are made, shared by the kernels that compute scores.
- * Buffers are (channel, token, head, batch); masks and biases (key, query, head, batch), broadcast axes with stride 0. */
+/** The arguments that say which cells attend and how scores are made: the first ones of every kernel that computes scores.
+ * Buffers are (channel, token, head, batch); tensors of cells (key, query, head, batch). Broadcast axes have stride 0. */
 template <typename T> class ScoreGenerator : public Halide::Generator<T> {
 public:
     Halide::GeneratorParam<std::string> schedule_name{"schedule", "flash"};
-    Halide::GeneratorParam<std::string> mask_text{"mask", "none"};
+    Halide::GeneratorParam<std::string> mask_text{"mask", "none"}, score_text{"score", "none"}, position_text{"position", "none"};
     Halide::GeneratorParam<Halide::Type> dtype{"dtype", Halide::Float(32)}; // of q, k, v and out
     Halide::GeneratorParam<int> head_dim{"head_dim", 0};                    // D; 0: any
     Halide::GeneratorParam<int> value_dim{"value_dim", -1};                 // Dv; 0: any, -1: as head_dim
 
-protected:
     using Tensor = Halide::GeneratorInput<Halide::Buffer<void, 4>>; // of type `dtype`: see configure()
+    template <typename Type, int rank> using Input = Halide::GeneratorInput<Halide::Buffer<Type, rank>>;
+    Tensor query{"query"}, key{"key"};
+    Input<int32_t, 5> intervals{"intervals"}; // (2, count, query, head, batch): see dsl::KeyIntervals
+    Input<int32_t, 1> offsets{"offsets"};     // (batch): key position of query 0
+    Input<int32_t, 1> params{"params"};       // values of the mask's named parameters
+    // What a compiled-in mask may name: key lengths (batch), documents (token, batch) and (key block, query block, head, batch).
+    Input<int32_t, 1> lengths{"lengths"};
+    Input<int32_t, 2> query_documents{"query_documents"}, key_documents{"key_documents"};
+    Input<uint8_t, 4> block_map{"block_map"};
+    Input<uint8_t, 4> attend{"attend"};
+    Input<float, 4> bias{"bias"};
+    Input<float, 3> relative{"relative"};                                           // (i - j + M - 1, head, batch)
+    Input<float, 1> sinks{"sinks"};                                                 // (head)
+    Input<float, 4> query_position{"query_position"}, key_position{"key_position"}; // (channel, plane, token, batch)
+    Halide::GeneratorInput<int32_t> use_attend{"use_attend"}, use_bias{"use_bias"}, use_relative{"use_relative"}, use_sinks{"use_sinks"};
+    Halide::GeneratorInput<float> scale{"scale"}, softcap{"softcap"}, temperature{"temperature"};
+    Halide::GeneratorInput<uint32_t> dropout_threshold{"dropout_threshold"}, seed_low{"seed_low"}, seed_high{"seed_high"};
 
-    /** Sets the part of the inputs that doesn't depend on the kernel's own arguments. */
-    template <typename Derived> static dsl::AttentionInputs score_inputs(Derived &g) {
-        dsl::AttentionInputs in;
-        in.query = g.query, in.key = g.key;
-        in.queries = g.query.dim(1).extent(), in.keys = g.key.dim(1).extent();
-        in.head_dim = extent_or(g.head_dim, g.query.dim(0).extent());
-        in.heads_per_group = g.query.dim(2).extent() / g.key.dim(2).extent();
-        in.intervals = {g.intervals, g.intervals.dim(1).extent(), in.queries};
-        in.mask = g.compiled_mask();
-        in.attend = g.attend, in.bias = g.bias;
-        in.use_attend = g.use_attend, in.use_bias = g.use_bias;
-        in.scale = g.scale, in.softcap = g.softcap, in.temperature = g.temperature;
-        rows_of(g.query, in.head_dim), rows_of(g.key, in.head_dim);
-        g.intervals.dim(0).set_bounds(0, 2).set_stride(1);
-        g.attend.dim(0).set_stride(Halide::Expr()), g.bias.dim(0).set_stride(Halide::Expr()), g.offsets.dim(0).set_stride(Halide::Expr());
-        return in;
+    /** The mask compiled into the kernel, if any: that of the parameter `mask`, unless overridden. */
+    std::optional<dsl::Mask> compiled_mask() {
+        const MaskData data{offsets, params, lengths, query_documents, key_documents, block_map, attend};
+        return mask_from_text(mask_text, query.dim(1).extent(), key.dim(1).extent(), data);
+    }
+    /** A score compiled in, after soft cap and biases; none unless overridden. */
+    std::optional<dsl::ScoreFunction> compiled_score() { return std::nullopt; }
+    /** How q and k are given their positions: as the parameter `position` says, unless overridden. */
+    std::optional<dsl::Positioning> compiled_positioning() { return positioning_from_text(position_text); }
+
+    void configure() {
+        query.set_type(dtype);
+        key.set_type(dtype);
     }
 
-    /** The mask of `mask_text`, whose named parameters are params(0), params(1) ... in order of appearance. */
-    template <typename Derived> static std::optional<dsl::Mask> text_mask(Derived &g) {
-        Halide::Func offsets = g.offsets, params = g.params;
-        return mask_from_text(g.mask_text, g.query.dim(1).extent(), g.key.dim(1).extent(), offsets, params);
+protected:
+    /** Everything of the declaration's inputs but the values. */
+    dsl::AttentionInputs score_inputs() {
+        T &self = static_cast<T &>(*this);
+        dsl::AttentionInputs in;
+        in.query = query, in.key = key;
+        in.queries = query.dim(1).extent(), in.keys = key.dim(1).extent();
+        in.head_dim = extent_or(head_dim, query.dim(0).extent());
+        in.heads_per_group = query.dim(2).extent() / key.dim(2).extent();
+        in.intervals = {intervals, intervals.dim(1).extent()};
+        in.mask = self.compiled_mask(), in.score = self.compiled_score(), in.positioning = self.compiled_positioning();
+        in.attend = attend, in.bias = bias, in.relative = relative, in.sinks = sinks;
+        in.query_position = query_position, in.key_position = key_position;
+        in.use_attend = use_attend, in.use_bias = use_bias, in.use_relative = use_relative, in.use_sinks = use_sinks;
+        in.attend_contiguous = attend.dim(0).stride() == 1, in.bias_contiguous = bias.dim(0).stride() == 1;
+        in.scale = scale, in.softcap = softcap, in.temperature = temperature;
+        in.dropout = {dropout_threshold, seed_low, seed_high};
+        compile_score_text(score_text, in);
+        rows_of(query, in.head_dim), rows_of(key, in.head_dim);
+        intervals.dim(0).set_bounds(0, 2).set_stride(1);
+        const Halide::Expr any;
+        attend.dim(0).set_stride(any), bias.dim(0).set_stride(any), offsets.dim(0).set_stride(any), lengths.dim(0).set_stride(any);
+        query_documents.dim(0).set_stride(any), key_documents.dim(0).set_stride(any), block_map.dim(0).set_stride(any);
+        sinks.dim(0).set_stride(any), relative.dim(0).set_stride(any);
+        if (!in.positioning) query_position.dim(0).set_stride(any), key_position.dim(0).set_stride(any);
+        return in;
     }
 };
 
 template <typename T> class AttentionGenerator : public ScoreGenerator<T> {
 public:
-    typename ScoreGenerator<T>::Tensor query{"query"}, key{"key"}, value{"value"};
-    Halide::GeneratorInput<Halide::Buffer<int32_t, 4>> intervals{"intervals"}; // (2, count, query, batch): see dsl::KeyIntervals
-    Halide::GeneratorInput<Halide::Buffer<int32_t, 1>> offsets{"offsets"};     // (batch): key position of query 0
-    Halide::GeneratorInput<Halide::Buffer<int32_t, 1>> params{"params"};       // values of the mask's named parameters
-    Halide::GeneratorInput<Halide::Buffer<uint8_t, 4>> attend{"attend"};
-    Halide::GeneratorInput<Halide::Buffer<float, 4>> bias{"bias"};
-    Halide::GeneratorInput<int32_t> use_attend{"use_attend"}, use_bias{"use_bias"};
-    Halide::GeneratorInput<float> scale{"scale"}, softcap{"softcap"}, temperature{"temperature"};
+    Halide::GeneratorParam<bool> count_blocks{"count_blocks", false}; // adds an output: see counts
+    typename ScoreGenerator<T>::Tensor value{"value"};
     Halide::GeneratorOutput<Halide::Buffer<void, 4>> out{"out"};
     Halide::GeneratorOutput<Halide::Buffer<float, 3>> lse{"lse"};
-
-    /** The mask compiled into the kernel, if any: that of the parameter `mask`, unless overridden. */
-    std::optional<dsl::Mask> compiled_mask() { return this->text_mask(*this); }
+    // With count_blocks (which, tile, head, batch): tiles x panels computed (0), and those of them whose mask was evaluated (1).
+    Halide::GeneratorOutput<Halide::Buffer<int32_t, 4>> *counts = nullptr;
 
     void configure() {
-        for (auto *tensor : {&query, &key, &value})
-            tensor->set_type(this->dtype);
+        ScoreGenerator<T>::configure();
+        value.set_type(this->dtype);
         out.set_type(this->dtype);
+        if (count_blocks) counts = this->template add_output<Halide::Buffer<int32_t, 4>>("counts");
     }
 
     void generate() {
-        T &self = static_cast<T &>(*this);
         const int value_width = this->value_dim >= 0 ? this->value_dim : this->head_dim;
-        dsl::AttentionInputs in = this->score_inputs(self);
+        dsl::AttentionInputs in = this->score_inputs();
         in.value = value;
         in.value_dim = extent_or(value_width, value.dim(0).extent());
         in.output_type = this->dtype;
+        in.count_panels = count_blocks;
         rows_of(value, in.value_dim);
 
         const schedules::Machine machine = schedules::machine(this->get_target());
@@ -98,6 +129,7 @@ public:
         const dsl::Attention attention = dsl::attention(in, schedule.shape(machine, this->head_dim, in.keys));
         out = attention.output;
         lse = attention.lse;
+        if (counts) *counts = attention.counts;
         schedule.apply(attention, machine);
         rows_of(out, in.value_dim);
         out.dim(1).set_bounds(0, in.queries);

@@ -1,10 +1,13 @@
-// attune_describe DIR NAME SCHEDULE TARGETS DTYPE HEAD_DIM VALUE_DIM MASK [PARAMETER...]
+// attune_describe DIR NAME SCHEDULE TARGETS DTYPE HEAD_DIM VALUE_DIM MASK SCORE POSITION [PARAMETER...]
 //
 // Writes DIR/NAME_kernel.h and DIR/NAME_kernel.cpp: the attune_kernel descriptor of a kernel made by attune_add_kernel. The names
-// of its run-time parameters are those of the mask, or PARAMETERs where the mask is written in C++. Exit 1, with a sentence on
-// stderr, where MASK is no mask.
+// of its run-time parameters are those of the mask, or PARAMETERs where the mask is written in C++ (MASK is ""). Exit 1, with a sentence
+// on stderr, where MASK, SCORE or POSITION isn't one.
 #include "text/mask.h"
+#include "text/position.h"
+#include "text/score.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -13,9 +16,16 @@
 namespace {
 
 struct Kernel {
-    std::string name, schedule, targets, dtype, head_dim, value_dim, mask;
+    std::string name, schedule, targets, dtype, head_dim, value_dim, mask, score, position;
     std::vector<std::string> parameters;
 };
+
+/** A text that was parsed, as a C++ string literal: it holds no quotes, but may run over several lines. */
+std::string literal(std::string text) {
+    const auto is_control = [](char c) { return c == '\n' || c == '\r' || c == '\t'; };
+    std::replace_if(text.begin(), text.end(), is_control, ' ');
+    return "\"" + text + "\"";
+}
 
 std::string header(const Kernel &kernel) {
     return "// Written by attune_add_kernel: describes " + kernel.name + " to attune_attention_desc::kernel.\n#pragma once\n\n" +
@@ -31,8 +41,9 @@ std::string source(const Kernel &kernel) {
     return "#include \"" + kernel.name + "_kernel.h\"\n\nextern \"C\" int " + entry + "(void **);\n\nnamespace {\n" +
            "const char *const parameters[] = {" + names + "nullptr};\n} // namespace\n\nconst attune_kernel " + kernel.name +
            "_kernel = {\n    sizeof(attune_kernel), \"" + kernel.name + "\", \"attention\", \"" + kernel.schedule + "\",\n    \"" +
-           kernel.targets + "\",\n    ATTUNE_" + kernel.dtype + ", " + kernel.head_dim + ", " + kernel.value_dim + ", \"" + kernel.mask +
-           "\", " + std::to_string(kernel.parameters.size()) + ", parameters, " + entry + "};\n";
+           kernel.targets + "\",\n    ATTUNE_" + kernel.dtype + ", " + kernel.head_dim + ", " + kernel.value_dim + ",\n    " +
+           literal(kernel.mask) + ", " + literal(kernel.score) + ", " + literal(kernel.position) + ",\n    " +
+           std::to_string(kernel.parameters.size()) + ", parameters, " + entry + "};\n";
 }
 
 bool write(const std::string &path, const std::string &text) {
@@ -50,24 +61,39 @@ std::string upper(std::string text) {
     return text;
 }
 
+/** Says on stderr what is wrong with the text, if anything is. */
+template <typename Result> bool check(const Result &result, const Kernel &kernel, const char *keyword, const std::string &text) {
+    if (!result.ok())
+        std::fprintf(stderr, "attune_add_kernel(%s): %s \"%s\": %s\n", kernel.name.c_str(), keyword, text.c_str(), result.error.c_str());
+    return result.ok();
+}
+
+bool check_mask(Kernel &kernel) {
+    if (kernel.mask.empty()) return true;
+    attune::text::ParseOptions options;
+    options.allow_parameters = true;
+    const attune::text::ParseResult parsed = attune::text::parse_mask(kernel.mask, options);
+    kernel.parameters = parsed.mask.parameters;
+    return check(parsed, kernel, "MASK", kernel.mask);
+}
+
+bool check_texts(Kernel &kernel) {
+    return check_mask(kernel) && check(attune::text::parse_score(kernel.score), kernel, "SCORE", kernel.score) &&
+           check(attune::text::parse_position(kernel.position), kernel, "POSITION", kernel.position);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
-    if (argc < 9) {
-        std::fprintf(stderr, "attune_describe: %d arguments given; 8 are needed\n", argc - 1);
+    if (argc < 11) {
+        std::fprintf(stderr, "attune_describe: %d arguments given; 10 are needed\n", argc - 1);
         return 1;
     }
-    Kernel kernel{argv[2], argv[3], argv[4], upper(argv[5]), argv[6], argv[7], argv[8], {argv + 9, argv + argc}};
-    if (!kernel.mask.empty()) {
-        attune::text::ParseOptions options;
-        options.allow_parameters = true;
-        const attune::text::ParseResult parsed = attune::text::parse_mask(kernel.mask, options);
-        if (!parsed.ok()) {
-            std::fprintf(stderr, "attune_add_kernel(%s): MASK \"%s\": %s\n", argv[2], argv[8], parsed.error.c_str());
-            return 1;
-        }
-        kernel.parameters = parsed.mask.parameters;
-    }
+    Kernel kernel{argv[2], argv[3], argv[4], upper(argv[5]), argv[6], argv[7], argv[8], argv[9], argv[10], {argv + 11, argv + argc}};
+    if (!check_texts(kernel)) return 1;
+    // "" in a descriptor: none compiled in, so that each plan may have its own.
+    for (std::string *text : {&kernel.score, &kernel.position})
+        if (*text == "none") text->clear();
     const std::string path = std::string(argv[1]) + "/" + kernel.name + "_kernel";
     return write(path + ".h", header(kernel)) && write(path + ".cpp", source(kernel)) ? 0 : 1;
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "text/mask.h"
+#include "generators/text_parameters.h"
 
 namespace attune::generators {
 
@@ -15,40 +15,57 @@ constexpr int64_t far_away = int64_t(1) << 30;
 
 struct Context {
     Expr queries, keys;
-    Halide::Func offsets, params;
+    MaskData data;
 };
 
 Expr number(const text::Number &n, const Context &context) {
-    if (n.is_parameter()) return clamp(context.params(n.parameter), Expr(int32_t(-far_away)), Expr(int32_t(far_away)));
+    if (n.is_parameter()) return clamp(context.data.params(n.parameter), Expr(int32_t(-far_away)), Expr(int32_t(far_away)));
     return Expr(int32_t(std::clamp(n.value, -far_away, far_away)));
 }
 
 Expr offset(const text::MaskNode &node, const Context &context, const dsl::Cell &cell) {
     if (node.alignment == text::Alignment::top_left) return 0;
     if (node.alignment == text::Alignment::bottom_right) return context.keys - context.queries;
-    return context.offsets(cell.batch);
+    return context.data.offsets(cell.batch);
+}
+
+/** The mask of a term that stands relative to the query's position: make(offset). */
+template <typename Make> dsl::Mask aligned(const text::MaskNode &node, const Context &context, const Make &make) {
+    return dsl::Mask([=](const dsl::Cell &cell) { return make(offset(node, context, cell)).allows(cell); });
+}
+
+dsl::Mask term_of(const text::MaskNode &node, const Context &context) {
+    std::vector<Expr> numbers;
+    for (const text::Number &n : node.numbers)
+        numbers.push_back(number(n, context));
+    const MaskData &data = context.data;
+    switch (node.kind) {
+    case text::MaskKind::causal:
+        return aligned(node, context, [](const Expr &at) { return dsl::causal(at); });
+    case text::MaskKind::window:
+        return aligned(node, context, [=](const Expr &at) { return dsl::window(numbers[0], numbers[1], at); });
+    case text::MaskKind::prefix:
+        return dsl::prefix(numbers[0]);
+    case text::MaskKind::dilated:
+        return aligned(node, context, [=](const Expr &at) { return dsl::dilated(numbers[0], at); });
+    case text::MaskKind::strided:
+        return dsl::strided(numbers[0], numbers.size() > 1 ? numbers[1] : Expr(1));
+    case text::MaskKind::blocks:
+        return dsl::blocks(data.block_map, numbers[0], numbers[1]);
+    case text::MaskKind::documents:
+        return dsl::documents(data.query_documents, data.key_documents);
+    case text::MaskKind::lengths:
+        return dsl::key_lengths(data.lengths);
+    case text::MaskKind::tensor:
+        return dsl::boolean_tensor(data.attend);
+    default:
+        return dsl::Mask([](const dsl::Cell &) { return Halide::Internal::const_true(); }); // none
+    }
 }
 
 dsl::Mask mask_of(const text::MaskNode &node, const Context &context) {
-    auto of_cell = [node, context](auto make) {
-        return dsl::Mask([=](const dsl::Cell &cell) { return make(offset(node, context, cell)).allows(cell); });
-    };
-    switch (node.kind) {
-    case text::MaskKind::none:
-        return dsl::Mask([](const dsl::Cell &) { return Halide::Internal::const_true(); });
-    case text::MaskKind::causal:
-        return of_cell([](const Expr &at) { return dsl::causal(at); });
-    case text::MaskKind::window: {
-        Expr left = number(node.numbers[0], context), right = number(node.numbers[1], context);
-        return of_cell([=](const Expr &at) { return dsl::window(left, right, at); });
-    }
-    case text::MaskKind::prefix:
-        return dsl::prefix(number(node.numbers[0], context));
-    case text::MaskKind::negation:
-        return !mask_of(node.operands[0], context);
-    default:
-        break;
-    }
+    if (node.operands.empty()) return term_of(node, context);
+    if (node.kind == text::MaskKind::negation) return !mask_of(node.operands[0], context);
     dsl::Mask combined = mask_of(node.operands[0], context);
     for (size_t i = 1; i < node.operands.size(); i++) {
         const dsl::Mask next = mask_of(node.operands[i], context);
@@ -59,18 +76,11 @@ dsl::Mask mask_of(const text::MaskNode &node, const Context &context) {
 
 } // namespace
 
-std::optional<dsl::Mask> mask_from_text(const std::string &text, const Expr &queries, const Expr &keys, const Halide::Func &offsets,
-                                        const Halide::Func &params) {
+std::optional<dsl::Mask> mask_from_text(const std::string &text, const Expr &queries, const Expr &keys, const MaskData &data) {
     if (text.empty()) return std::nullopt;
-    text::ParseOptions options;
-    options.allow_parameters = true;
-    const text::ParseResult parsed = text::parse_mask(text, options);
-    if (!parsed.ok()) {
-        const std::string sentence = "attune: mask \"" + text + "\": " + parsed.error;
-        throw Halide::CompileError(sentence.c_str());
-    }
-    if (parsed.mask.root.kind == text::MaskKind::none) return std::nullopt;
-    return mask_of(parsed.mask.root, {queries, keys, offsets, params});
+    const text::Mask mask = mask_parameter(text);
+    if (mask.root.kind == text::MaskKind::none) return std::nullopt;
+    return mask_of(mask.root, {queries, keys, data});
 }
 
 } // namespace attune::generators

@@ -10,18 +10,23 @@ public:
     GeneratorParam<std::string> schedule_name{"schedule", "vectorized"};
     GeneratorParam<dsl::RotaryLayout> layout{
         "layout", dsl::RotaryLayout::half, {{"half", dsl::RotaryLayout::half}, {"interleaved", dsl::RotaryLayout::interleaved}}};
-    Input<Buffer<float, 4>> x{"x"}; // (dim, token, head, batch)
-    Input<double> base{"base"};
-    Input<int32_t> rotary_dim{"rotary_dim"}, offset{"offset"};
-    Output<Buffer<float, 4>> y{"y"};
+    GeneratorParam<Halide::Type> dtype{"dtype", Halide::Float(32)}; // of x and y
+    Input<Buffer<void, 4>> x{"x"};                                  // (dim, token, head, batch)
+    Input<Buffer<float, 4>> table{"table"};                         // (pair, plane, token, batch)
+    Output<Buffer<void, 4>> y{"y"};
+
+    void configure() {
+        x.set_type(dtype);
+        y.set_type(dtype);
+    }
 
     void generate() {
         const schedules::Machine machine = schedules::machine(get_target());
         const auto &schedule = known(schedules::rotary_schedules(), schedule_name);
-        const dsl::Rotary declared = dsl::rotary(x, layout, rotary_dim, base, offset);
+        const dsl::Rotary declared = dsl::rotary(x, x.dim(0).extent(), layout, table, table.dim(0).extent());
         y = declared.output;
         schedule.apply(declared, machine);
-        rows_of(x, x.dim(0).extent()), rows_of(y, x.dim(0).extent());
+        rows_of(x, x.dim(0).extent()), rows_of(table, table.dim(0).extent()), rows_of(y, x.dim(0).extent());
     }
 };
 

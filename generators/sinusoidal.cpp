@@ -8,17 +8,20 @@ namespace attune::generators {
 class Sinusoidal : public Halide::Generator<Sinusoidal> {
 public:
     GeneratorParam<std::string> schedule_name{"schedule", "vectorized"};
+    Input<Buffer<int32_t, 2>> positions{"positions"}; // (token, batch)
     Input<double> base{"base"};
-    Input<int32_t> width{"width"}, offset{"offset"};
-    Output<Buffer<float, 2>> y{"y"}; // (dim, token)
+    Input<int32_t> width{"width"};
+    Output<Buffer<float, 4>> table{"table"}; // (dim, plane, token, batch), one plane
 
     void generate() {
         const schedules::Machine machine = schedules::machine(get_target());
         const auto &schedule = known(schedules::sinusoidal_schedules(), schedule_name);
-        const dsl::Sinusoidal declared = dsl::sinusoidal(width, base, offset);
-        y = declared.table;
+        const dsl::Sinusoidal declared = dsl::sinusoidal(width, base, positions);
+        table = declared.table;
         schedule.apply(declared, machine);
-        rows_of(y, width);
+        positions.dim(0).set_stride(Halide::Expr());
+        rows_of(table, width);
+        table.dim(1).set_bounds(0, 1);
     }
 };
 

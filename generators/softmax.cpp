@@ -1,4 +1,4 @@
-// Softmax and log-softmax of rows.
+// Softmax, log-softmax and log-sum-exp over one axis.
 #include "dsl/softmax.h"
 
 #include "generators/bind.h"
@@ -8,19 +8,43 @@ namespace attune::generators {
 class Softmax : public Halide::Generator<Softmax> {
 public:
     GeneratorParam<std::string> schedule_name{"schedule", "vectorized"};
-    GeneratorParam<bool> log{"log", false};
-    Input<Buffer<float, 2>> x{"x"}; // (i, row)
+    GeneratorParam<dsl::SoftmaxKind> kind{"kind",
+                                          dsl::SoftmaxKind::softmax,
+                                          {{"softmax", dsl::SoftmaxKind::softmax},
+                                           {"log_softmax", dsl::SoftmaxKind::log_softmax},
+                                           {"log_sum_exp", dsl::SoftmaxKind::log_sum_exp}}};
+    GeneratorParam<bool> columns{"columns", false}; // whether another axis than i is contiguous
+    Input<Buffer<float, 3>> x{"x"};                 // (column, i, row)
+    Input<Buffer<uint8_t, 3>> mask{"mask"};
+    Input<int32_t> use_mask{"use_mask"};
     Input<float> temperature{"temperature"};
-    Output<Buffer<float, 2>> y{"y"};
+    Output<Buffer<float, 3>> y{"y"}; // of log_sum_exp i has extent 1
 
     void generate() {
         const schedules::Machine machine = schedules::machine(get_target());
-        const auto &schedule = known(schedules::softmax_schedules(), schedule_name);
-        const Halide::Expr extent = x.dim(0).extent();
-        const dsl::Softmax declared = dsl::softmax(x, extent, temperature, {log, schedule.shape(machine, 0, extent)});
+        const auto &schedule = known(columns ? schedules::softmax_columns_schedules() : schedules::softmax_schedules(), schedule_name);
+        const Halide::Expr extent = x.dim(1).extent();
+        dsl::Softmax declared = dsl::softmax({x, mask, use_mask, extent, temperature}, {kind, schedule.shape(machine, 0, extent)});
+        declared.special.push_back(mask.dim(columns ? 0 : 1).stride() == 1);
         y = declared.result;
         schedule.apply(declared, machine);
-        rows_of(x, extent), rows_of(y, extent);
+        bind();
+    }
+
+private:
+    // The reference takes any strides; the others ask for 1 on the axis their vectors run along.
+    void bind() {
+        const bool vectors = schedule_name.value() != "reference", one = kind == dsl::SoftmaxKind::log_sum_exp;
+        const Halide::Expr extent = x.dim(1).extent(), width = columns || !vectors ? y.dim(0).extent() : Halide::Expr(1);
+        auto shape = [&](auto &buffer, const Halide::Expr &elements) {
+            buffer.dim(0).set_bounds(0, width).set_stride(vectors && columns ? Halide::Expr(1) : Halide::Expr());
+            buffer.dim(1).set_bounds(0, elements);
+            buffer.dim(2).set_bounds(0, y.dim(2).extent());
+        };
+        shape(x, extent), shape(mask, extent), shape(y, one ? Halide::Expr(1) : extent);
+        mask.dim(0).set_stride(Halide::Expr());
+        if (vectors && !columns) x.dim(1).set_stride(1);
+        if (vectors && !columns && !one) y.dim(1).set_stride(1);
     }
 };
 

@@ -27,24 +27,41 @@ dsl::Blocking reference_blocking(const Machine &, int, const Halide::Expr &) {
 }
 
 void reference_attention(const dsl::Attention &a, const Machine &) {
-    compute_all_at_root({a.ranges.gap_begin, a.ranges.gap_end, a.ranges.first, a.ranges.end, a.ranges.full_first, a.ranges.full_end,
-                         a.ranges.task_first, a.ranges.task_end});
+    const dsl::KeyRanges &r = a.ranges;
+    const dsl::Panels &p = a.panels;
+    compute_all_at_root(
+        {r.gap_begin, r.gap_end, r.gap_first, r.gap_last, r.first, r.end, r.full_first, r.full_end, r.task_first, r.task_end});
+    compute_all_at_root({p.attend.rows, p.bias.rows, p.reached, p.reach, p.allowed, p.allowed_cells, p.kind, p.list});
     compute_all_at_root({a.operands.query, a.operands.key, a.operands.value, a.operands.value_lane, a.operands.value_bits});
-    compute_all_at_root({a.scores.dot, a.scores.masked});
-    compute_all_at_root({a.partial.lane_maximum, a.partial.maximum, a.partial.weight, a.partial.lane_sum, a.partial.sum, a.partial.output});
-    compute_all_at_root({a.fold.state, a.fold.starved, a.fold.attends, a.fold.result});
+    compute_all_at_root({a.scores.dot, a.scores.relative_window, a.scores.masked});
+    compute_all_at_root(
+        {a.partial.lane_maximum, a.partial.maximum, a.partial.weight, a.partial.lane_sum, a.partial.sum, a.partial.kept, a.partial.output});
+    compute_all_at_root({a.fold.state, a.fold.starved, a.fold.attends, a.fold.closing, a.fold.result});
 }
 
 void reference_weights(const dsl::AttentionWeights &w, const Machine &) {
-    compute_all_at_root({w.query, w.dot, w.score, w.allowed, w.weight, w.sum});
+    compute_all_at_root({w.query, w.dot, w.score, w.allowed, w.biased, w.weight, w.sum});
 }
 
 void reference_softmax(const dsl::Softmax &s, const Machine &) {
-    compute_all_at_root({s.lane_maximum, s.maximum, s.weight, s.lane_sum, s.sum});
+    compute_all_at_root({s.score, s.lane_maximum, s.maximum, s.weight, s.lane_sum, s.sum, s.finish});
 }
 
-void reference_rotary(const dsl::Rotary &r, const Machine &) { compute_all_at_root({r.turns_per_token, r.cosine, r.sine, r.result}); }
+void reference_rotary(const dsl::Rotary &r, const Machine &) { compute_all_at_root({r.turned}); }
+
+void reference_rotary_table(const dsl::RotaryTable &t, const Machine &) {
+    compute_all_at_root({t.frequencies.shared, t.frequencies.turns_per_token, t.frequencies.magnitude, t.stream});
+}
+
+void reference_merge(const dsl::Merge &m, const Machine &) { compute_all_at_root({m.factors}); }
+
+void reference_slopes(const dsl::AlibiSlopes &, const Machine &) {}
+
+void reference_relative_bias(const dsl::RelativeBias &r, const Machine &) { compute_all_at_root({r.bucket}); }
 
 void reference_sinusoidal(const dsl::Sinusoidal &s, const Machine &) { compute_all_at_root({s.turns_per_token}); }
+
+// One Func, whose loops are as declared already.
+void reference_add_positions(const dsl::AddPositions &, const Machine &) {}
 
 } // namespace attune::schedules

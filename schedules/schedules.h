@@ -12,8 +12,13 @@ dsl::Blocking reference_blocking(const Machine &machine, int head_dim, const Hal
 void reference_attention(const dsl::Attention &attention, const Machine &machine);
 void reference_weights(const dsl::AttentionWeights &weights, const Machine &machine);
 void reference_softmax(const dsl::Softmax &softmax, const Machine &machine);
+void reference_merge(const dsl::Merge &merge, const Machine &machine);
+void reference_slopes(const dsl::AlibiSlopes &slopes, const Machine &machine);
+void reference_relative_bias(const dsl::RelativeBias &bias, const Machine &machine);
 void reference_rotary(const dsl::Rotary &rotary, const Machine &machine);
+void reference_rotary_table(const dsl::RotaryTable &table, const Machine &machine);
 void reference_sinusoidal(const dsl::Sinusoidal &sinusoidal, const Machine &machine);
+void reference_add_positions(const dsl::AddPositions &added, const Machine &machine);
 
 namespace x86 {
 
@@ -27,8 +32,14 @@ void vectorized_weights(const dsl::AttentionWeights &weights, const Machine &mac
 
 int softmax_lanes(const Machine &machine, int head_dim, const Halide::Expr &keys);
 void vectorized_softmax(const dsl::Softmax &softmax, const Machine &machine);
+void vectorized_softmax_columns(const dsl::Softmax &softmax, const Machine &machine);
+void vectorized_merge(const dsl::Merge &merge, const Machine &machine);
+void vectorized_slopes(const dsl::AlibiSlopes &slopes, const Machine &machine);
+void vectorized_relative_bias(const dsl::RelativeBias &bias, const Machine &machine);
 void vectorized_rotary(const dsl::Rotary &rotary, const Machine &machine);
+void vectorized_rotary_table(const dsl::RotaryTable &table, const Machine &machine);
 void vectorized_sinusoidal(const dsl::Sinusoidal &sinusoidal, const Machine &machine);
+void vectorized_add_positions(const dsl::AddPositions &added, const Machine &machine);
 
 } // namespace x86
 } // namespace attune::schedules

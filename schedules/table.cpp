@@ -32,10 +32,50 @@ const std::vector<SoftmaxSchedule> &softmax_schedules() {
     return table;
 }
 
+const std::vector<SoftmaxSchedule> &softmax_columns_schedules() {
+    static const std::vector<SoftmaxSchedule> table = {
+        {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_softmax},
+        {"vectorized", "x86", "a few vectors of columns at a time, down the axis", no_shape, x86::vectorized_softmax_columns},
+    };
+    return table;
+}
+
+const std::vector<MergeSchedule> &merge_schedules() {
+    static const std::vector<MergeSchedule> table = {
+        {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_merge},
+        {"vectorized", "x86", "factors of all rows first, then a row at a time, in vectors", no_shape, x86::vectorized_merge},
+    };
+    return table;
+}
+
+const std::vector<SlopesSchedule> &slopes_schedules() {
+    static const std::vector<SlopesSchedule> table = {
+        {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_slopes},
+        {"vectorized", "x86", "heads in vectors", no_shape, x86::vectorized_slopes},
+    };
+    return table;
+}
+
+const std::vector<RelativeBiasSchedule> &relative_bias_schedules() {
+    static const std::vector<RelativeBiasSchedule> table = {
+        {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_relative_bias},
+        {"vectorized", "x86", "buckets once a batch item, shared by heads; distances in vectors", no_shape, x86::vectorized_relative_bias},
+    };
+    return table;
+}
+
 const std::vector<RotarySchedule> &rotary_schedules() {
     static const std::vector<RotarySchedule> table = {
         {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_rotary},
-        {"vectorized", "x86", "sines and cosines once a token, shared by heads and batch", no_shape, x86::vectorized_rotary},
+        {"vectorized", "x86", "a vector of pairs at a time, the table's rows shared by heads", no_shape, x86::vectorized_rotary},
+    };
+    return table;
+}
+
+const std::vector<RotaryTableSchedule> &rotary_table_schedules() {
+    static const std::vector<RotaryTableSchedule> table = {
+        {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_rotary_table},
+        {"vectorized", "x86", "a vector of pairs at a time", no_shape, x86::vectorized_rotary_table},
     };
     return table;
 }
@@ -44,6 +84,14 @@ const std::vector<SinusoidalSchedule> &sinusoidal_schedules() {
     static const std::vector<SinusoidalSchedule> table = {
         {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_sinusoidal},
         {"vectorized", "x86", "a row at a time, in vectors", no_shape, x86::vectorized_sinusoidal},
+    };
+    return table;
+}
+
+const std::vector<AddPositionsSchedule> &add_positions_schedules() {
+    static const std::vector<AddPositionsSchedule> table = {
+        {"reference", "x86", "no loop changed", no_shape, reference_add_positions},
+        {"vectorized", "x86", "a row at a time, in vectors", no_shape, x86::vectorized_add_positions},
     };
     return table;
 }

@@ -6,7 +6,9 @@
 
 #include "dsl/attention.h"
 #include "dsl/attention_weights.h"
+#include "dsl/merge.h"
 #include "dsl/position.h"
+#include "dsl/score.h"
 #include "dsl/softmax.h"
 #include "schedules/machine.h"
 
@@ -24,14 +26,25 @@ template <typename Declared, typename Shape> struct Schedule {
 using AttentionSchedule = Schedule<dsl::Attention, dsl::Blocking>;
 using WeightsSchedule = Schedule<dsl::AttentionWeights, int>; // shape: keys a panel
 using SoftmaxSchedule = Schedule<dsl::Softmax, int>;          // shape: lanes
+using MergeSchedule = Schedule<dsl::Merge, int>;
+using SlopesSchedule = Schedule<dsl::AlibiSlopes, int>;
+using RelativeBiasSchedule = Schedule<dsl::RelativeBias, int>;
 using RotarySchedule = Schedule<dsl::Rotary, int>;
+using RotaryTableSchedule = Schedule<dsl::RotaryTable, int>;
 using SinusoidalSchedule = Schedule<dsl::Sinusoidal, int>;
+using AddPositionsSchedule = Schedule<dsl::AddPositions, int>;
 
 const std::vector<AttentionSchedule> &attention_schedules();
 const std::vector<WeightsSchedule> &weights_schedules();
 const std::vector<SoftmaxSchedule> &softmax_schedules();
+const std::vector<SoftmaxSchedule> &softmax_columns_schedules(); // where another axis than that of the softmax is contiguous
+const std::vector<MergeSchedule> &merge_schedules();
+const std::vector<SlopesSchedule> &slopes_schedules();
+const std::vector<RelativeBiasSchedule> &relative_bias_schedules();
 const std::vector<RotarySchedule> &rotary_schedules();
+const std::vector<RotaryTableSchedule> &rotary_table_schedules();
 const std::vector<SinusoidalSchedule> &sinusoidal_schedules();
+const std::vector<AddPositionsSchedule> &add_positions_schedules();
 
 /** The names in a table, comma-separated. */
 template <typename Entry> std::string names(const std::vector<Entry> &table) {

@@ -5,11 +5,12 @@
 //   both    := single { "&" single }
 //   single  := "!" single | "(" either ")" | term
 //   term    := causal [ "(" alignment ")" ] | window "(" number "," number [ "," alignment ] ")" | prefix "(" number ")"
+//            | dilated "(" number [ "," alignment ] ")" | strided "(" number [ "," number ] ")" | blocks "(" number "," number ")"
+//            | documents | lengths | tensor
 //
 // A number is an integer, or where the caller allows it the name of a run-time parameter. Names are case sensitive.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -17,13 +18,26 @@
 
 namespace attune::text {
 
-inline constexpr size_t max_mask_length = 4096; // characters
-inline constexpr int max_mask_depth = 64;       // brackets and "!" inside one another
+inline constexpr int max_mask_depth = 64; // brackets and "!" inside one another
 
 /** Where query 0 stands among N queries and M keys: top_left at key 0, bottom_right at key M - N, unnamed at the offset given. */
 enum class Alignment { unnamed, top_left, bottom_right };
 
-enum class MaskKind { none, causal, window, prefix, negation, conjunction, disjunction };
+enum class MaskKind {
+    none,
+    causal,
+    window,
+    prefix,
+    dilated,
+    strided,
+    blocks,
+    documents,
+    lengths,
+    tensor,
+    negation,
+    conjunction,
+    disjunction
+};
 
 /** An integer, or a named parameter whose value comes with each run. */
 struct Number {
@@ -34,7 +48,10 @@ struct Number {
 };
 
 /** One predicate over (query i, key j), true where i may attend j, with p = i + offset:
- *  causal j <= p; window p - numbers[0] <= j <= p + numbers[1], -1 for no limit; prefix j < numbers[0]. */
+ *  causal j <= p; window p - numbers[0] <= j <= p + numbers[1], -1 for no limit; prefix j < numbers[0];
+ *  dilated (p - j) mod numbers[0] = 0; strided j mod numbers[0] < numbers[1] (1): the first keys of every numbers[0] (as the summary
+ *  columns of Child et al., arXiv 1904.10509, section 4.3); blocks(Q, K): block_map[i / Q, j / K]; documents: i and j are of the same
+ *  document; lengths: j < key_lengths[batch]; tensor: boolean_mask[i, j]. */
 struct MaskNode {
     MaskKind kind = MaskKind::none;
     Alignment alignment = Alignment::unnamed;
@@ -65,10 +82,10 @@ ParseResult parse_mask(std::string_view text, const ParseOptions &options = {});
 /** The word for a term: "causal". */
 const char *name_of(MaskKind kind);
 
-/** The least value a term's numbers may have: -1 for window, 0 for prefix. */
+/** The least value a term's numbers may have: -1 for window, 0 for prefix, 1 for dilated, strided and blocks. */
 int64_t least_number(MaskKind kind);
 
-/** The first causal or window that names no alignment, so that it needs an offset or N = M; nullptr if there is none. */
+/** The first causal, window or dilated that names no alignment, so that it needs an offset or N = M; nullptr if there is none. */
 const MaskNode *first_unaligned(const MaskNode &node);
 
 } // namespace attune::text

@@ -12,11 +12,13 @@ namespace attune::text {
 struct TermRule {
     const char *name;
     MaskKind kind;
-    size_t number_count;
+    size_t required_numbers, number_count; // the others may be left out
     const char *number_names[2];
     int64_t least; // smallest value of a number
     bool takes_alignment;
     const char *usage;
+
+    bool takes_nothing() const { return number_count == 0 && !takes_alignment; }
 };
 
 const TermRule *find_term(std::string_view name);
@@ -27,5 +29,8 @@ std::string known_terms();
 
 /** Sets `alignment` and returns true if `name` is one. */
 bool find_alignment(std::string_view name, Alignment &alignment);
+
+/** "top_left, bottom_right": for messages. */
+std::string known_alignments();
 
 } // namespace attune::text

@@ -1,5 +1,7 @@
 #include "tokens.h"
 
+#include <charconv>
+
 namespace attune::text {
 
 namespace {
@@ -8,7 +10,7 @@ namespace {
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_sign(char c) { return std::string_view("()!&|,").find(c) != std::string_view::npos; }
+bool is_sign(char c) { return std::string_view("()!&|,=").find(c) != std::string_view::npos; }
 
 size_t end_of_word(std::string_view text, size_t at) {
     while (at < text.size() && (is_letter(text[at]) || is_digit(text[at])))
@@ -16,18 +18,25 @@ size_t end_of_word(std::string_view text, size_t at) {
     return at;
 }
 
-/** Takes "3.5", "1e9" and "12ab" whole, so that the message can show them. */
+/** Takes "3.5", "1e-9" and "12ab" whole, so that the message can show them. */
 size_t end_of_number(std::string_view text, size_t at) {
-    while (at < text.size() && (is_letter(text[at]) || is_digit(text[at]) || text[at] == '.'))
+    const auto belongs = [&](char c) {
+        const bool exponent = text[at - 1] == 'e' || text[at - 1] == 'E';
+        return is_letter(c) || is_digit(c) || c == '.' || (exponent && (c == '-' || c == '+'));
+    };
+    while (at < text.size() && belongs(text[at]))
         ++at;
     return at;
 }
 
-bool is_integer(std::string_view number) {
-    if (!number.empty() && number[0] == '-') number.remove_prefix(1);
-    for (char c : number)
-        if (!is_digit(c)) return false;
-    return !number.empty();
+/** What `number` is: integer, real, even one too large for a double, or bad. */
+TokenKind kind_of_number(std::string_view number) {
+    const std::string_view digits = number.substr(number[0] == '-' ? 1 : 0);
+    if (!digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos) return TokenKind::integer;
+    if (digits.empty() || is_letter(digits[0])) return TokenKind::bad; // "-inf" is no number here
+    double value;
+    const char *const end = number.data() + number.size();
+    return std::from_chars(number.data(), end, value).ptr == end ? TokenKind::real : TokenKind::bad;
 }
 
 } // namespace
@@ -47,7 +56,7 @@ Token next_token(std::string_view text, size_t &position) {
         position = end_of_word(text, begin);
     } else if (is_digit(first) || first == '-' || first == '.') {
         position = end_of_number(text, begin + 1);
-        token.kind = is_integer(text.substr(begin, position - begin)) ? TokenKind::integer : TokenKind::bad;
+        token.kind = kind_of_number(text.substr(begin, position - begin));
     } else {
         token.kind = is_sign(first) ? TokenKind::sign : TokenKind::bad;
     }

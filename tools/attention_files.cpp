@@ -1,6 +1,8 @@
 #include "attention_files.h"
 
-#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "error.h"
 #include "npy.h"
@@ -24,6 +26,11 @@ int64_t integer(const Array &array, int64_t index) {
     return array.type == ATTUNE_I32 ? array.as<int32_t>()[index] : array.as<int64_t>()[index];
 }
 
+Array read_queries(const std::string &q, const std::string &dtype) {
+    if (dtype.empty()) return read_npy(q, {ATTUNE_F32, ATTUNE_F16});
+    return read_npy(q, {dtype == "f32" ? ATTUNE_F32 : dtype == "f16" ? ATTUNE_F16 : ATTUNE_BF16});
+}
+
 } // namespace
 
 Shape AttentionInputs::output_shape(Shape full) const {
@@ -31,8 +38,10 @@ Shape AttentionInputs::output_shape(Shape full) const {
     return full;
 }
 
-AttentionInputs read_attention_inputs(const std::string &q, const std::string &k, const std::string &v) {
-    AttentionInputs in{read_npy(q, {ATTUNE_F32}), read_npy(k, {ATTUNE_F32}), read_npy(v, {ATTUNE_F32}), 0, 0, 0, 0, 0, 0, 0};
+AttentionInputs read_attention_inputs(const std::string &q, const std::string &k, const std::string &v, const std::string &dtype) {
+    Array queries = read_queries(q, dtype);
+    const attune_type type = queries.type;
+    AttentionInputs in{std::move(queries), read_npy(k, {type}), read_npy(v, {type}), 0, 0, 0, 0, 0, 0, 0};
     const std::size_t rank = in.q.shape.size();
     if (rank < 2 || rank > 4) bad_argument("{} has rank {}; it must be 2 to 4", q, rank);
     if (in.k.shape.size() != rank) bad_argument("{} has rank {}; it must be {}, as {} has", k, in.k.shape.size(), rank, q);
@@ -50,6 +59,15 @@ AttentionInputs read_attention_inputs(const std::string &q, const std::string &k
     if (in.kv_heads == 0 ? in.query_heads != 0 : in.query_heads % in.kv_heads != 0)
         bad_argument("{} has {} heads; it must be a multiple of the {} heads of {}", q, in.query_heads, in.kv_heads, k);
     return in;
+}
+
+Array read_array(const std::string &file, std::initializer_list<attune_type> types, int min_rank, int max_rank) {
+    Array array = read_npy(file, types);
+    const int rank = static_cast<int>(array.shape.size());
+    if (rank < min_rank || rank > max_rank)
+        bad_argument("{} has rank {}; it must be {}", file, rank,
+                     min_rank == max_rank ? fmt::format("{}", min_rank) : fmt::format("{} to {}", min_rank, max_rank));
+    return array;
 }
 
 Array read_broadcast(const std::string &file, attune_type type, const AttentionInputs &inputs) {

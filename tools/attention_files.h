@@ -1,7 +1,7 @@
 // The input files of `attune run attention`: read, checked against each other, viewed as rank 4.
 #pragma once
 
-#include <optional>
+#include <initializer_list>
 #include <string>
 
 #include "array.h"
@@ -18,8 +18,12 @@ struct AttentionInputs {
     Shape output_shape(Shape full) const;
 };
 
-/** Reads the three files. Throws CommandError naming the file that is wrong. */
-AttentionInputs read_attention_inputs(const std::string &q, const std::string &k, const std::string &v);
+/** Reads the three files, of type `dtype` ("f32", "f16" or "bf16"), or where that is empty all f32 or all f16. Throws CommandError naming
+ * the file that is wrong. */
+AttentionInputs read_attention_inputs(const std::string &q, const std::string &k, const std::string &v, const std::string &dtype);
+
+/** Reads an array of one of the types, of min_rank to max_rank. Throws CommandError. */
+Array read_array(const std::string &file, std::initializer_list<attune_type> types, int min_rank, int max_rank);
 
 /** Reads a mask tensor or bias, aligned at the right to [B,Hq,N,M], each axis full or 1. Throws CommandError. */
 Array read_broadcast(const std::string &file, attune_type type, const AttentionInputs &inputs);

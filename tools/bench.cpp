@@ -1,5 +1,6 @@
 // `attune bench`: times schedules on the named cases, or on a shape of one's own.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <string>
@@ -23,7 +24,7 @@ struct BenchOptions {
     std::string case_name, shape, mask, dtype = "f32", schedules = "flash"; // empty: not given
     int64_t threads = 1;
     double seconds = 0.5;
-    bool json = false;
+    bool masks = false, scaling = false, json = false;
 };
 
 std::vector<std::string> split(const std::string &text) {
@@ -40,8 +41,9 @@ std::vector<std::string> split(const std::string &text) {
 bench::Case named_case(const std::string &name) {
     if (const auto found = bench::find_case(name)) return *found;
     std::string names;
-    for (const bench::Case &c : bench::named_cases())
-        names += (names.empty() ? "" : ", ") + c.name;
+    for (const std::vector<bench::Case> *cases : {&bench::named_cases(), &bench::mask_cases()})
+        for (const bench::Case &c : *cases)
+            names += (names.empty() ? "" : ", ") + c.name;
     bad_argument("--case is {}; it must be one of {}", name, names);
 }
 
@@ -55,8 +57,30 @@ bench::Case case_of_shape(const std::string &text) {
     return {text, extents[0], extents[1], extents[2], extents[3], extents[4], extents[5], extents.back()};
 }
 
+/** A window over ever more tokens, each case twice as long as the one before. */
+std::vector<bench::Case> scaling_cases() {
+    std::vector<bench::Case> cases;
+    for (int64_t tokens = 4096; tokens <= 65536; tokens *= 2) {
+        cases.push_back({fmt::format("window_256_over_{}", tokens), 1, 1, 1, tokens, tokens, 64, 64});
+        cases.back().mask = "window(256, 0)";
+    }
+    return cases;
+}
+
+/** p of the power law time = c tokens^p that fits best, by least squares of the logarithms. */
+double fitted_exponent(const std::vector<bench::Case> &cases, const std::vector<double> &seconds) {
+    double sum_x = 0, sum_y = 0, sum_xx = 0, sum_xy = 0;
+    const auto count = static_cast<double>(cases.size());
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+        const double x = std::log(double(cases[i].keys)), y = std::log(seconds[i]);
+        sum_x += x, sum_y += y, sum_xx += x * x, sum_xy += x * y;
+    }
+    return (count * sum_xy - sum_x * sum_y) / (count * sum_xx - sum_x * sum_x);
+}
+
 std::vector<bench::Case> chosen_cases(const BenchOptions &options) {
-    std::vector<bench::Case> cases = bench::named_cases();
+    std::vector<bench::Case> cases = options.masks ? bench::mask_cases() : bench::named_cases();
+    if (options.scaling) cases = scaling_cases();
     if (!options.case_name.empty()) cases = {named_case(options.case_name)};
     if (!options.shape.empty()) cases = {case_of_shape(options.shape)};
     if (!options.mask.empty())
@@ -96,6 +120,7 @@ void run_bench(const BenchOptions &options) {
     progress.show("measuring the FMA peak and the read bandwidth");
     bench::FmaPeak peak(settings.threads);
     BenchReport report(settings.threads, peak, bench::measure_read_bandwidth(settings.threads), options.json);
+    std::vector<std::vector<double>> seconds(settings.schedules.size());
     for (std::size_t i = 0; i < cases.size(); ++i) {
         const std::string title = fmt::format("[{}/{}] {}", i + 1, cases.size(), cases[i].name);
         progress.show(title);
@@ -107,8 +132,12 @@ void run_bench(const BenchOptions &options) {
         progress.show("");
         require_ok(result.status());
         report.add(cases[i], result.value());
+        for (std::size_t s = 0; s < settings.schedules.size(); ++s)
+            seconds[s].push_back(result->schedules[s].seconds);
     }
     report.finish();
+    for (std::size_t s = 0; options.scaling && s < settings.schedules.size(); ++s)
+        report.add_exponent(settings.schedules[s], fitted_exponent(cases, seconds[s]));
 }
 
 } // namespace
@@ -117,8 +146,15 @@ void add_bench(CLI::App &parent) {
     CLI::App *app = parent.add_subcommand("bench", "Time schedules: rate, share of what the machine can do, error against float64");
     const auto options = std::make_shared<BenchOptions>();
     CLI::Option *name = add_text(*app, "--case", options->case_name, "One named case; all of them by default");
-    add_text(*app, "--shape", options->shape, "B,Hq,Hkv,N,M,D[,Dv] instead of a named case")->excludes(name);
+    CLI::Option *shape = add_text(*app, "--shape", options->shape, "B,Hq,Hkv,N,M,D[,Dv] instead of a named case");
+    shape->excludes(name);
     add_text(*app, "--mask", options->mask, "Mask as text, instead of the case's own");
+    CLI::Option *masks = app->add_flag("--masks", options->masks, "Every kind of mask at 4096 tokens, instead of the named cases");
+    CLI::Option *scaling =
+        app->add_flag("--scaling", options->scaling, "A window of 256 over 4096 to 65536 tokens, and the exponent of its time");
+    for (CLI::Option *instead : {masks, scaling})
+        instead->disable_flag_override()->excludes(name)->excludes(shape);
+    masks->excludes(scaling);
     add_text(*app, "--dtype", options->dtype, "Type of the tensors: f32");
     add_text(*app, "--schedule", options->schedules, "Schedules to time in turn, with commas between them; flash by default");
     add_integer(*app, "--threads", options->threads, 1, max_threads, "Threads; 1 by default");

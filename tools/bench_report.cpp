@@ -59,6 +59,14 @@ void BenchReport::finish() const {
     if (!json_) table_.print();
 }
 
+void BenchReport::add_exponent(const std::string &schedule, double exponent) const {
+    if (json_) {
+        fmt::print("{}\n", nlohmann::ordered_json{{"schedule", schedule}, {"scaling_exponent", rounded(exponent)}}.dump());
+    } else {
+        fmt::print("\n{}: time grows as tokens^{:.3f}\n", schedule, exponent);
+    }
+}
+
 void BenchReport::add_row(const bench::Case &c, const bench::Measurement &m) {
     table_.rows.push_back({c.name, m.schedule, fmt::format("{:.4g}", m.seconds * 1e3), fmt::format("{:.1f}", gflops(c, m)),
                            fmt::format("{:.2f}", kv_gbps(c, m)), share(c, m), fmt::format("{:.1e}", m.max_error),

@@ -18,6 +18,8 @@ public:
     BenchReport(int32_t threads, const bench::FmaPeak &peak, double read_gbps, bool json);
     void add(const bench::Case &c, const bench::CaseResult &result);
     void finish() const;
+    /** After finish(): how a schedule's time grows with the tokens. */
+    void add_exponent(const std::string &schedule, double exponent) const;
 
 private:
     void add_row(const bench::Case &c, const bench::Measurement &m);

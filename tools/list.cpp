@@ -55,6 +55,8 @@ void print_json() {
                                    {"head_dim", kernel->head_dim},
                                    {"value_dim", kernel->value_dim},
                                    {"mask", kernel->mask},
+                                   {"score", kernel->score},
+                                   {"position", kernel->position},
                                    {"params", params},
                                    {"targets", targets(*kernel)}});
     }

@@ -1,8 +1,9 @@
-// The `attune` command: list what is linked in, run it on .npy files, time it.
+// The `attune` command: list what is linked in, run it on .npy files, explain masks, time it.
 #include <csignal>
 #include <cstdio>
 #include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -43,11 +44,10 @@ int fail(int exit_code, const std::string &text) {
     return exit_code;
 }
 
-/** A full disk behind stdout shows only when the last bytes are flushed. */
-int finish() {
-    const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-    return written ? 0 : fail(exit_failure, "standard output could not be written in full");
-}
+int fail_to_print() { return fail(exit_failure, "standard output could not be written in full"); }
+
+/** A full disk behind stdout often shows only when the last bytes are flushed. */
+int finish() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 ? 0 : fail_to_print(); }
 
 void declare(CLI::App &app) {
     app.name("attune");
@@ -58,13 +58,19 @@ void declare(CLI::App &app) {
     run->require_subcommand(1);
     add_run_attention(*run);
     add_run_softmax(*run);
+    add_run_log_sum_exp(*run);
+    add_run_merge(*run);
+    add_run_alibi_slopes(*run);
     add_run_rotary(*run);
     add_run_sinusoidal(*run);
+    add_run_add_positions(*run);
+    add_run_cache_write(*run);
+    add_explain(app);
     add_bench(app);
 }
 
 int parse_and_run(int argc, char **argv) {
-    CLI::App app("Attention kernels generated ahead of time: list them, run them on .npy files, time them.");
+    CLI::App app("Attention kernels generated ahead of time: list them, run them on .npy files, explain masks, time them.");
     declare(app);
     try {
         app.parse(argc, argv);
@@ -87,6 +93,8 @@ int main(int argc, char **argv) {
         return fail(error.exit_code, error.what());
     } catch (const std::bad_alloc &) {
         return fail(exit_failure, "out of memory");
+    } catch (const std::system_error &) { // fmt's, for a print that failed; files have errors of their own
+        return fail_to_print();
     } catch (const std::exception &error) {
         return fail(exit_failure, error.what());
     }

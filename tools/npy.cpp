@@ -72,11 +72,15 @@ std::string read_dictionary(InputFile &input, const std::string &file) {
     return dictionary;
 }
 
+/** What NumPy writes for a type of two bytes that it doesn't know, as ml_dtypes' bfloat16 is. */
+bool is_void_pair(const std::string &descr) { return descr == "<V2" || descr == "|V2"; }
+
 attune_type accepted_type(const NpyHeader &header, std::initializer_list<attune_type> accepted, const std::string &file) {
     std::string names;
     for (attune_type type : accepted) {
-        if (header.descr == npy_descr(type)) return type;
+        if (header.descr == npy_descr(type) || (type == ATTUNE_BF16 && is_void_pair(header.descr))) return type;
         names += fmt::format("{}'{}'", names.empty() ? "" : " or ", npy_descr(type));
+        if (type == ATTUNE_BF16) names += " or '<V2'";
     }
     bad_argument("{} has elements of type '{}'; they must be {}", file, header.descr, names);
 }
@@ -96,6 +100,16 @@ Array read_npy(const std::string &file, std::initializer_list<attune_type> accep
     Array array = make_array(type, header.shape, file);
     input.read(array.data.get(), bytes);
     return array;
+}
+
+OptionalArray read_optional(const std::string &file, std::initializer_list<attune_type> accepted) {
+    OptionalArray optional;
+    if (file.empty()) return optional;
+    optional.array = read_npy(file, accepted);
+    const std::size_t rank = optional.array.shape.size();
+    if (rank < 1 || rank > ATTUNE_MAX_RANK) bad_argument("{} has rank {}; it must be 1 to {}", file, rank, ATTUNE_MAX_RANK);
+    optional.tensor = view(optional.array);
+    return optional;
 }
 
 } // namespace attune::tools

@@ -109,15 +109,18 @@ std::string_view npy_descr(attune_type type) {
     switch (type) {
     case ATTUNE_F32:
         return "<f4";
+    case ATTUNE_F16:
+        return "<f2";
     case ATTUNE_I32:
         return "<i4";
     case ATTUNE_I64:
         return "<i8";
     case ATTUNE_BOOL:
         return "|b1";
-    default:
-        return "a type .npy has no name for";
+    case ATTUNE_BF16:
+        return "<u2";
     }
+    return "a type .npy has no name for";
 }
 
 std::string npy_header(attune_type type, const Shape &shape) {

@@ -59,6 +59,14 @@ int64_t parse_integer(const std::string &option, const std::string &text, int64_
     return value;
 }
 
+uint64_t parse_unsigned(const std::string &option, const std::string &text) {
+    uint64_t value = 0;
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (text.empty() || error != std::errc() || stop != text.data() + text.size())
+        bad_argument("{} is {}; it must be an integer from 0 to {}", option, text, std::numeric_limits<uint64_t>::max());
+    return value;
+}
+
 CLI::Option *add_text(CLI::App &app, const std::string &name, std::string &target, const std::string &help) {
     const auto assign = [&target, name](const std::string &text) {
         if (text.empty()) bad_argument("{} is ''; it must not be empty", name.substr(name.rfind(',') + 1));

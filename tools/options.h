@@ -26,6 +26,8 @@ float parse_float(const std::string &option, const std::string &text, const Limi
 double parse_double(const std::string &option, const std::string &text, const Limit &limit);
 /** A decimal integer in [low, high]. Throws CommandError. */
 int64_t parse_integer(const std::string &option, const std::string &text, int64_t low, int64_t high);
+/** A decimal integer from 0 to 2^64 - 1. Throws CommandError. */
+uint64_t parse_unsigned(const std::string &option, const std::string &text);
 /** Whether `text` is an integer in form, of any size. */
 bool looks_like_integer(const std::string &text);
 

@@ -90,7 +90,11 @@ private:
 
 } // namespace
 
-void OutputSet::add(const std::string &option, const std::string &path, const Array &array) {
+void OutputSet::add(const std::string &option, const std::string &path, const Array &array) { add(option, path, &array, nullptr); }
+
+void OutputSet::add(const std::string &option, const std::string &path, const std::string &text) { add(option, path, nullptr, &text); }
+
+void OutputSet::add(const std::string &option, const std::string &path, const Array *array, const std::string *text) {
     std::error_code error;
     const fs::path target = resolve(path);
     if (target.empty()) bad_argument("{} is {}; it must be a path that can be written", option, path);
@@ -101,16 +105,16 @@ void OutputSet::add(const std::string &option, const std::string &path, const Ar
         bad_argument("{} is {}; its directory must exist", option, path);
     for (const Output &other : outputs_)
         if (other.target == target) bad_argument("{} is {}; {} names the same file", option, path, other.option);
-    outputs_.push_back({option, path, target.string(), &array});
+    outputs_.push_back({option, path, target.string(), array, text});
 }
 
 void OutputSet::commit() {
     std::vector<std::unique_ptr<TemporaryFile>> files;
     for (const Output &output : outputs_) {
         files.push_back(std::make_unique<TemporaryFile>(output.target));
-        const std::string header = npy_header(output.array->type, output.array->shape);
-        files.back()->write(header.data(), static_cast<int64_t>(header.size()), output.path);
-        files.back()->write(output.array->data.get(), output.array->bytes, output.path);
+        const std::string head = output.array ? npy_header(output.array->type, output.array->shape) : *output.text;
+        files.back()->write(head.data(), static_cast<int64_t>(head.size()), output.path);
+        if (output.array) files.back()->write(output.array->data.get(), output.array->bytes, output.path);
         files.back()->finish(finished_mode(output.target), output.path);
     }
     for (std::size_t i = 0; i < files.size(); ++i)

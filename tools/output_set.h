@@ -8,12 +8,14 @@
 
 namespace attune::tools {
 
-/** Writes each array to a temporary file beside its target, and renames them only when every one is on the disk. */
+/** Writes each array or text to a temporary file beside its target, and renames them only when every one is on the disk. */
 class OutputSet {
 public:
     /** Checks that `path`, given by `option`, is a place a file can be written to and differs from the other outputs.
      * Throws CommandError (exit 2) otherwise. The array is filled by the caller before commit() and must outlive it. */
     void add(const std::string &option, const std::string &path, const Array &array);
+    /** The same for a file that holds the text as it is. */
+    void add(const std::string &option, const std::string &path, const std::string &text);
 
     /** Writes and renames. On an error no temporary file is left, and what was there before still is. */
     void commit();
@@ -21,8 +23,11 @@ public:
 private:
     struct Output {
         std::string option, path, target; // target: path with symbolic links followed
-        const Array *array;
+        const Array *array;               // one of the two
+        const std::string *text;
     };
+    void add(const std::string &option, const std::string &path, const Array *array, const std::string *text);
+
     std::vector<Output> outputs_;
 };
 

@@ -1,10 +1,13 @@
-// `attune run attention`: softmax(mask(bias(softcap(scale Q K^T))) / temperature) V on .npy files.
+// `attune run attention`: dropout(softmax(mask(biases(softcap(scale Q K^T))) / temperature)) V on .npy files.
+#include <algorithm>
+#include <deque>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 
 #include "attention_files.h"
+#include "attention_options.h"
 #include "commands.h"
 #include "error.h"
 #include "npy.h"
@@ -14,21 +17,12 @@
 namespace attune::tools {
 namespace {
 
-struct AttentionOptions {
-    std::string q, k, v, output, lse, weights; // paths; empty: not given
-    std::string mask = "none", mask_tensor, bias, key_lengths;
-    std::string offset; // an integer or a path; empty: not given
-    std::optional<float> scale;
-    float softcap = 0, temperature = 1;
-    RunOptions run;
-};
-
 /** One call: its tensors, and the memory and views they point to. */
 class AttentionCall {
 public:
     explicit AttentionCall(const AttentionOptions &options)
-        : options_(options), in_(read_attention_inputs(options.q, options.k, options.v)),
-          out_(make_array(ATTUNE_F32, in_.output_shape({in_.batch, in_.query_heads, in_.queries, in_.value_dim}), options.output)),
+        : options_(options), in_(read_attention_inputs(options.q, options.k, options.v, options.dtype)),
+          out_(make_array(in_.q.type, in_.output_shape({in_.batch, in_.query_heads, in_.queries, in_.value_dim}), options.output)),
           args_(view(in_.q, 4), view(in_.k, 4), view(in_.v, 4), view(out_, 4)) {
         outputs_.add("-o", options.output, out_);
         set_numbers();
@@ -39,8 +33,8 @@ public:
     AttentionCall &operator=(const AttentionCall &) = delete;
 
     void run() {
-        const Result<AttentionPlan> plan =
-            AttentionPlan::create({ATTUNE_F32, in_.head_dim, in_.value_dim, options_.mask, options_.run.schedule, nullptr});
+        const Result<AttentionPlan> plan = AttentionPlan::create(
+            {in_.q.type, in_.head_dim, in_.value_dim, options_.mask, options_.score, options_.position, options_.run.schedule, nullptr});
         require_ok(plan.status());
         Call call(static_cast<int32_t>(options_.run.threads));
         require_ok(plan->run(args_, call));
@@ -65,73 +59,79 @@ private:
         args_.scale = options_.scale.value_or(0);
         args_.softcap = options_.softcap;
         args_.temperature = options_.temperature;
+        args_.dropout = options_.dropout, args_.seed = options_.seed;
+        args_.score_stage = options_.score_stage;
     }
 
     void add_optional_inputs() {
-        if (!options_.mask_tensor.empty()) args_.boolean_mask = mask_tensor_.set(read_broadcast(options_.mask_tensor, ATTUNE_BOOL, in_), 4);
-        if (!options_.bias.empty()) args_.bias = bias_.set(read_broadcast(options_.bias, ATTUNE_F32, in_), 4);
-        if (!options_.key_lengths.empty()) args_.key_lengths = key_lengths_.set(read_key_lengths(options_.key_lengths, in_), 1);
-        if (options_.offset.empty()) return;
+        if (!options_.mask_tensor.empty()) args_.boolean_mask = add(read_broadcast(options_.mask_tensor, ATTUNE_BOOL, in_), 4);
+        if (!options_.bias.empty()) args_.bias = add(read_broadcast(options_.bias, ATTUNE_F32, in_), 4);
+        if (!options_.key_lengths.empty()) args_.key_lengths = add(read_key_lengths(options_.key_lengths, in_), 1);
+        if (!options_.block_map.empty()) args_.block_map = add(read_array(options_.block_map, {ATTUNE_BOOL}, 2, 4), 4);
+        args_.documents = add_integers(options_.documents, 1, 2, 2);
+        args_.query_documents = add_integers(options_.query_documents, 1, 2, 2);
+        args_.document_starts = add_integers(options_.document_starts, 1, 1, 1);
+        args_.positions = add_integers(options_.positions, 1, 3, 1);
+        args_.key_positions = add_integers(options_.key_positions, 1, 3, 1);
+        if (!options_.t5_table.empty()) args_.t5_table = add(read_array(options_.t5_table, {ATTUNE_F32}, 2, 2), 2);
+        if (!options_.sinks.empty()) args_.sinks = add(read_array(options_.sinks, {ATTUNE_F32}, 1, 1), 1);
+        if (!options_.position_table.empty()) args_.position_table = add(read_array(options_.position_table, {ATTUNE_F32}, 2, 2), 2);
+        if (!options_.offset.empty()) add_offset();
+    }
+
+    void add_offset() {
         if (looks_like_integer(options_.offset)) {
             constexpr int64_t low = std::numeric_limits<int64_t>::min(), high = std::numeric_limits<int64_t>::max();
             args_.has_offset = 1;
             args_.offset = parse_integer("--offset", options_.offset, low, high);
         } else {
-            args_.offsets = offsets_.set(read_per_batch(options_.offset, in_), 1);
+            args_.offsets = add(read_per_batch(options_.offset, in_), 1);
         }
     }
 
+    /** A file of integers, or nullptr where none is given; as of rank `least` at least in the arguments. */
+    const attune_tensor *add_integers(const std::string &file, int min_rank, int max_rank, int least) {
+        if (file.empty()) return nullptr;
+        Array array = read_array(file, {ATTUNE_I32, ATTUNE_I64}, min_rank, max_rank);
+        const int rank = static_cast<int>(array.shape.size());
+        return add(std::move(array), std::max(rank, least));
+    }
+
+    const attune_tensor *add(Array array, int rank) { return tensors_.emplace_back().set(std::move(array), rank); }
+
+    /** An output of the scores' shape. */
+    const attune_tensor *add_output(const char *option, const std::string &path, Shape full) {
+        if (path.empty()) return nullptr;
+        const attune_tensor *tensor = add(make_array(ATTUNE_F32, in_.output_shape(std::move(full)), path), 4);
+        outputs_.add(option, path, tensors_.back().array);
+        return tensor;
+    }
+
     void add_optional_outputs() {
-        if (!options_.lse.empty()) {
-            args_.lse = lse_.set(make_array(ATTUNE_F32, {in_.batch, in_.query_heads, in_.queries}, options_.lse), 3);
-            lse_.array.shape = in_.output_shape({in_.batch, in_.query_heads, in_.queries, 1}), lse_.array.shape.pop_back();
-            outputs_.add("--lse", options_.lse, lse_.array);
-        }
-        if (!options_.weights.empty()) {
-            const Shape shape = in_.output_shape({in_.batch, in_.query_heads, in_.queries, in_.keys});
-            args_.weights = weights_.set(make_array(ATTUNE_F32, shape, options_.weights), 4);
-            outputs_.add("--weights", options_.weights, weights_.array);
-        }
+        const Shape full = {in_.batch, in_.query_heads, in_.queries, in_.keys};
+        args_.weights = add_output("--weights", options_.weights, full);
+        args_.scores = add_output("--scores", options_.scores, full);
+        if (options_.lse.empty()) return;
+        args_.lse = add(make_array(ATTUNE_F32, {in_.batch, in_.query_heads, in_.queries}, options_.lse), 3);
+        Array &lse = tensors_.back().array;
+        lse.shape = in_.output_shape({in_.batch, in_.query_heads, in_.queries, 1}), lse.shape.pop_back();
+        outputs_.add("--lse", options_.lse, lse);
     }
 
     const AttentionOptions &options_;
     AttentionInputs in_;
     Array out_;
-    Tensor mask_tensor_, bias_, key_lengths_, offsets_, lse_, weights_;
+    std::deque<Tensor> tensors_; // which stay where they are
     AttentionArgs args_;
     OutputSet outputs_;
 };
 
-void add_files(CLI::App &app, AttentionOptions &options) {
-    add_text(app, "Q", options.q, "Queries: <f4 .npy, [B,Hq,N,D], [H,N,D] or [N,D]")->required();
-    add_text(app, "K", options.k, "Keys: [B,Hkv,M,D]; Hq is a multiple of Hkv")->required();
-    add_text(app, "V", options.v, "Values: [B,Hkv,M,Dv]")->required();
-    add_text(app, "-o,--output", options.output, "Output: [B,Hq,N,Dv], leading axes as Q has them")->required();
-    add_text(app, "--lse", options.lse, "Also write the log-sum-exp of the scores: [B,Hq,N]");
-    add_text(app, "--weights", options.weights, "Also write the attention weights: [B,Hq,N,M]");
-}
-
-void add_masks(CLI::App &app, AttentionOptions &options) {
-    add_text(app, "--mask", options.mask, "none, causal, window(L,R), each with an alignment if wanted, and ! & | ( )");
-    add_text(app, "--mask-tensor", options.mask_tensor, "|b1 .npy, true attends; aligned at the right to [B,Hq,N,M], each axis full or 1");
-    add_text(app, "--bias", options.bias, "<f4 .npy added to the scores, -inf masks; shape as for --mask-tensor");
-    add_text(app, "--key-lengths", options.key_lengths, "<i4 or <i8 .npy, one length from 0 to M for each batch item");
-    add_text(app, "--offset", options.offset, "Key position of query 0: an integer, or an <i4 or <i8 .npy with one for each batch item");
-}
-
 } // namespace
 
 void add_run_attention(CLI::App &run) {
-    CLI::App *app = run.add_subcommand("attention", "softmax(mask(bias(softcap(scale Q K^T))) / temperature) V");
+    CLI::App *app = run.add_subcommand("attention", "dropout(softmax(mask(biases(softcap(scale Q K^T))) / temperature)) V");
     const auto options = std::make_shared<AttentionOptions>();
-    add_files(*app, *options);
-    add_masks(*app, *options);
-    app->add_option_function<std::string>(
-        "--scale", [options](const std::string &text) { options->scale = parse_float("--scale", text, finite); },
-        "Factor of the dot products; 1 / sqrt(D) by default");
-    add_float(*app, "--softcap", options->softcap, positive_or_zero, "c > 0: scores become c tanh(s / c); 0: none");
-    add_float(*app, "--temperature", options->temperature, positive, "Divides the scores as they enter softmax; 1 by default");
-    add_run_options(*app, options->run);
+    add_attention_options(*app, *options);
     app->callback([options] { AttentionCall(*options).run(); });
 }
 

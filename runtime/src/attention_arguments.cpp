@@ -1,54 +1,138 @@
 #include "attention_arguments.h"
 
-#include "temperature.h"
-
 #include <algorithm>
 #include <cmath>
 
-#include "interval_table.h"
+#include "temperature.h"
 
 namespace attune::runtime {
 
 namespace {
 
-// What stands in for tensors that aren't given: kernels are told not to read them, but want memory there.
-constexpr int32_t nothing = 0;
+constexpr int32_t zero = 0;
 
-attune_tensor or_nothing(const attune_tensor *given, attune_type type) {
+/** `given`, or what stands in for a tensor that isn't: kernels don't read it, but want memory there. */
+attune_tensor or_nothing(const attune_tensor *given, attune_type type, int32_t rank) {
     const int64_t extents[4] = {1, 1, 1, 1};
-    return given ? *given : attune_contiguous(const_cast<int32_t *>(&nothing), type, 4, extents);
+    return given ? *given : attune_contiguous(const_cast<int32_t *>(&zero), type, rank, extents);
 }
 
-float default_scale(int64_t head_dim) { return static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_dim))); }
+float scale_of(const attune_attention_args &args, int64_t head_dim) {
+    return args.has_scale ? args.scale : static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_dim)));
+}
+
+/** The soft cap given as a number or in the score; 0 for a kernel that has it compiled in. */
+float softcap_of(const PreparedRun &run, bool weights) {
+    const text::ScoreTerm *term = run.plan.score.find(text::ScoreKind::softcap);
+    if (!term) return run.args.softcap;
+    return run.plan.score_compiled_in && !weights ? 0.0f : static_cast<float>(term->cap);
+}
+
+uint32_t threshold_of(float dropout) { return static_cast<uint32_t>(std::floor(static_cast<double>(dropout) * 4294967296.0)); }
+
+bool is_read(const PreparedRun &run, text::MaskKind kind) { return run.plan.kernel_mask.opaque || run.plan.kernel_mask.names(kind); }
+
+/** The numbers of all documents of queries or keys, [B, tokens]. */
+HalideBuffer documents_buffer(const PreparedRun &run, const int32_t *numbers, int64_t tokens) {
+    const DocumentSets &documents = run.masks.documents();
+    if (!documents.filled()) return HalideBuffer(&zero, ATTUNE_I32, {{run.shape.batch, 0}, {tokens, 0}});
+    return HalideBuffer(numbers, ATTUNE_I32, {{run.shape.batch, documents.items() > 1 ? tokens : 0}, {tokens, 1}});
+}
+
+HalideBuffer block_map_buffer(const PreparedRun &run) {
+    const attune_tensor map = or_nothing(is_read(run, text::MaskKind::blocks) ? run.args.block_map : nullptr, ATTUNE_BOOL, 4);
+    return HalideBuffer(map, {run.shape.batch, run.shape.heads, map.extent[2], map.extent[3]});
+}
+
+HalideBuffer lengths_buffer(const PreparedRun &run) {
+    const int32_t *lengths = run.integers.lengths();
+    return HalideBuffer(lengths ? lengths : &zero, ATTUNE_I32, {{run.shape.batch, lengths ? 1 : 0}});
+}
+
+HalideBuffer intervals_buffer(const PreparedRun &run) {
+    const IntervalTable &t = run.masks.table();
+    const AttentionShape &s = run.shape;
+    return HalideBuffer(t.data, ATTUNE_I32,
+                        {{s.batch, t.batch_stride}, {s.heads, t.head_stride}, {s.queries, t.row_stride}, {t.intervals, 2}, {2, 1}});
+}
+
+HalideBuffer relative_buffer(const PreparedRun &run) {
+    const AttentionShape &s = run.shape;
+    return HalideBuffer(or_nothing(run.operands.relative(), ATTUNE_F32, 3), {s.batch, s.heads, s.queries + s.keys - 1});
+}
+
+const attune_tensor &operand(const PreparedRun &run, bool weights, const attune_tensor &given, const attune_tensor &placed) {
+    return run.plan.position_compiled_in && !weights ? given : placed;
+}
+
+const Attend &attend_of(const PreparedRun &run, bool weights) { return weights ? run.masks.weights_attend() : run.masks.attend(); }
+
+/** A mask that is compiled in may read the tensor where the kernel isn't to use it by itself. */
+const attune_tensor *attend_tensor(const PreparedRun &run, bool weights) {
+    if (!weights) return run.args.boolean_mask;
+    return attend_of(run, weights).used ? &attend_of(run, weights).tensor : nullptr;
+}
+
+HalideBuffer score_buffer(const PreparedRun &run, const attune_tensor *tensor, attune_type type) {
+    const AttentionShape &s = run.shape;
+    return HalideBuffer(or_nothing(tensor, type, 4), {s.batch, s.heads, s.queries, s.keys});
+}
+
+/** A table of positions for a kernel that has the position compiled in. */
+HalideBuffer position_buffer(const PreparedRun &run, bool weights, const attune_tensor *table, int64_t tokens) {
+    const AttentionShape &s = run.shape;
+    if (!table || !run.plan.position_compiled_in || weights)
+        return HalideBuffer(or_nothing(nullptr, ATTUNE_F32, 4), {s.batch, tokens, 1, s.head_dim});
+    return HalideBuffer(*table, {s.batch, tokens, table->extent[2], table->extent[3]});
+}
 
 } // namespace
 
-Status KernelOffsets::fill(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
+Status KernelIntegers::fill(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
     if (!plan.own_kernel) return {}; // prebuilt kernels don't read them
-    const auto narrow = [&](int64_t offset, int32_t &narrowed) {
-        return narrow_offset(plan.kernel_mask, args.params, s.queries, s.keys, offset, narrowed);
-    };
-    if (!args.offsets) return narrow(args.has_offset ? args.offset : 0, one_);
-    if (!many_.allocate(static_cast<size_t>(s.batch))) return out_of_memory("offsets", s.batch * 4);
+    ATTUNE_TRY(fill_offsets(plan, args, s));
+    if (!args.key_lengths) return {};
+    if (!lengths_.allocate(static_cast<size_t>(s.batch))) return out_of_memory("key_lengths", s.batch * 4);
     for (int64_t b = 0; b < s.batch; ++b)
-        ATTUNE_TRY(narrow(read_integer(*args.offsets, b), many_.data()[b]));
+        lengths_.data()[b] = static_cast<int32_t>(read_integer(*args.key_lengths, b));
     return {};
 }
 
-ScoreArguments::ScoreArguments(const attune_attention_args &args, const AttentionShape &s, const KernelOffsets &offsets)
-    : q(args.q, 4), k(args.k, 4), offsets_(offsets.data(), ATTUNE_I32, {{s.batch, offsets.stride()}}),
-      params_(args.params ? args.params : &nothing, ATTUNE_I32, {{std::max(args.param_count, 1), 1}}),
-      attend_(or_nothing(args.boolean_mask, ATTUNE_BOOL), {s.batch, s.heads, s.queries, s.keys}),
-      bias_(or_nothing(args.bias, ATTUNE_F32), {s.batch, s.heads, s.queries, s.keys}), use_attend_(args.boolean_mask != nullptr),
-      use_bias_(args.bias != nullptr), scale_(args.has_scale ? args.scale : default_scale(s.head_dim)), softcap_(args.softcap),
-      temperature_(kernel_temperature(args.temperature)) {}
+Status KernelIntegers::fill_offsets(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
+    const auto narrow = [&](int64_t offset, int32_t &narrowed) {
+        return narrow_offset(plan.kernel_mask, args.params, s.queries, s.keys, offset, narrowed);
+    };
+    if (!args.offsets) return narrow(args.has_offset ? args.offset : 0, offset_);
+    if (!offsets_.allocate(static_cast<size_t>(s.batch))) return out_of_memory("offsets", s.batch * 4);
+    for (int64_t b = 0; b < s.batch; ++b)
+        ATTUNE_TRY(narrow(read_integer(*args.offsets, b), offsets_.data()[b]));
+    return {};
+}
+
+ScoreArguments::ScoreArguments(const PreparedRun &run, bool weights)
+    : q_(operand(run, weights, run.args.q, run.operands.placed_q()), 4), k_(operand(run, weights, run.args.k, run.operands.placed_k()), 4),
+      intervals_(intervals_buffer(run)), offsets_(run.integers.offsets(), ATTUNE_I32, {{run.shape.batch, run.integers.offset_stride()}}),
+      params_(run.args.params ? run.args.params : &zero, ATTUNE_I32, {{std::max(run.args.param_count, 1), 1}}),
+      lengths_(lengths_buffer(run)), query_documents_(documents_buffer(run, run.masks.documents().query_numbers(), run.shape.queries)),
+      key_documents_(documents_buffer(run, run.masks.documents().key_numbers(), run.shape.keys)), block_map_(block_map_buffer(run)),
+      attend_(score_buffer(run, attend_tensor(run, weights), ATTUNE_BOOL)), bias_(score_buffer(run, run.args.bias, ATTUNE_F32)),
+      relative_(relative_buffer(run)), sinks_(or_nothing(run.args.sinks, ATTUNE_F32, 1), {run.shape.heads}),
+      query_position_(position_buffer(run, weights, run.operands.query_table(), run.shape.queries)),
+      key_position_(position_buffer(run, weights, run.operands.key_table(), run.shape.keys)), use_attend_(attend_of(run, weights).used),
+      use_bias_(run.args.bias != nullptr), use_relative_(run.operands.relative() != nullptr), use_sinks_(run.args.sinks != nullptr),
+      scale_(scale_of(run.args, run.shape.head_dim)), softcap_(softcap_of(run, weights)),
+      temperature_(kernel_temperature(run.args.temperature)), dropout_threshold_(threshold_of(run.args.dropout)),
+      seed_low_(static_cast<uint32_t>(run.args.seed)), seed_high_(static_cast<uint32_t>(run.args.seed >> 32)) {}
 
 void **ScoreArguments::append(void **next) {
-    for (HalideBuffer *buffer : {&offsets_, &params_, &attend_, &bias_})
+    for (HalideBuffer *buffer : {&q_, &k_, &intervals_, &offsets_, &params_, &lengths_, &query_documents_, &key_documents_, &block_map_,
+                                 &attend_, &bias_, &relative_, &sinks_, &query_position_, &key_position_})
         *next++ = buffer->get();
-    for (int32_t *flag : {&use_attend_, &use_bias_})
+    for (int32_t *flag : {&use_attend_, &use_bias_, &use_relative_, &use_sinks_})
         *next++ = flag;
     for (float *number : {&scale_, &softcap_, &temperature_})
+        *next++ = number;
+    for (uint32_t *number : {&dropout_threshold_, &seed_low_, &seed_high_})
         *next++ = number;
     return next;
 }

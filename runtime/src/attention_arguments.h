@@ -4,41 +4,59 @@
 #include <cstdint>
 
 #include "attention_checks.h"
+#include "attention_masks.h"
+#include "attention_operands.h"
 #include "attention_plan.h"
 #include "call.h"
 #include "halide_buffer.h"
 
 namespace attune::runtime {
 
-/** The offsets as a kernel with a mask of its own takes them: int32, one or one per batch item. */
-class KernelOffsets {
+/** Offsets and key lengths as a kernel with a mask of its own takes them: int32, one or one per batch item. */
+class KernelIntegers {
 public:
-    explicit KernelOffsets(Call &call) : many_(call) {}
+    explicit KernelIntegers(Call &call) : offsets_(call), lengths_(call) {}
 
     Status fill(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &shape);
 
-    const int32_t *data() const { return many_.data() ? many_.data() : &one_; }
-    int64_t stride() const { return many_.data() ? 1 : 0; }
+    const int32_t *offsets() const { return offsets_.data() ? offsets_.data() : &offset_; }
+    int64_t offset_stride() const { return offsets_.data() ? 1 : 0; }
+    const int32_t *lengths() const { return lengths_.data(); } // nullptr: none
 
 private:
-    Scratch<int32_t> many_;
-    int32_t one_ = 0;
+    Status fill_offsets(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &shape);
+
+    Scratch<int32_t> offsets_, lengths_;
+    int32_t offset_ = 0;
 };
 
-/** q, k, and everything from the offsets to the temperature, in the form kernels take them. */
+/** All that was made of the arguments of one run. */
+struct PreparedRun {
+    const attune_attention_plan &plan;
+    const attune_attention_args &args;
+    const AttentionShape &shape;
+    const KernelIntegers &integers;
+    const RunMasks &masks;
+    const RunOperands &operands;
+};
+
+/** The arguments that say which cells attend and how scores are made: the first ones of every kernel that computes scores. */
 class ScoreArguments {
 public:
-    ScoreArguments(const attune_attention_args &args, const AttentionShape &shape, const KernelOffsets &offsets);
+    static constexpr int count = 25;
 
-    /** Appends offsets, params, attend, bias, use_attend, use_bias, scale, softcap, temperature; returns the next place. */
+    /** For the attention kernel, which has the plan's texts compiled in or not, or else the weights' kernel, which never has. */
+    ScoreArguments(const PreparedRun &run, bool weights);
+
+    /** Appends them in the order of the kernels' interface; returns the next place. */
     void **append(void **next);
 
-    HalideBuffer q, k;
-
 private:
-    HalideBuffer offsets_, params_, attend_, bias_;
-    int32_t use_attend_, use_bias_;
+    HalideBuffer q_, k_, intervals_, offsets_, params_, lengths_, query_documents_, key_documents_, block_map_;
+    HalideBuffer attend_, bias_, relative_, sinks_, query_position_, key_position_;
+    int32_t use_attend_, use_bias_, use_relative_, use_sinks_;
     float scale_, softcap_, temperature_;
+    uint32_t dropout_threshold_, seed_low_, seed_high_;
 };
 
 } // namespace attune::runtime

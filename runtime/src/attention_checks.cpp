@@ -1,10 +1,6 @@
 #include "attention_checks.h"
 
-#include <cmath>
-
 #include "error.h"
-#include "interval_table.h"
-#include "overlap.h"
 #include "tensor.h"
 
 namespace attune::runtime {
@@ -39,19 +35,32 @@ Status check_shape(const AttentionShape &s, const attune_attention_args &args) {
     return check_count("the score of all heads, queries and keys", {s.batch, s.heads, s.queries, s.keys});
 }
 
+/** Weights or scores: f32 [B,Hq,N,M]. */
+Status check_score_output(const attune_attention_plan &plan, const attune_tensor *tensor, const char *name, const AttentionShape &s) {
+    if (!tensor) return {};
+    ATTUNE_TRY(plan.weights_status);
+    ATTUNE_TRY(check_tensor(*tensor, {name, ATTUNE_F32, 4, 4, Role::output, true}));
+    return check_extents(
+        *tensor, name,
+        {{s.batch, "the batch of q"}, {s.heads, "the heads of q"}, {s.queries, "the queries of q"}, {s.keys, "the keys of k"}});
+}
+
 Status check_optional_outputs(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
     if (args.lse) {
         ATTUNE_TRY(check_tensor(*args.lse, {"lse", ATTUNE_F32, 3, 3, Role::output, true}));
         ATTUNE_TRY(
             check_extents(*args.lse, "lse", {{s.batch, "the batch of q"}, {s.heads, "the heads of q"}, {s.queries, "the queries of q"}}));
     }
-    if (!args.weights) return {};
-    ATTUNE_TRY(plan.weights_status);
-    ATTUNE_TRY(check_tensor(*args.weights, {"weights", ATTUNE_F32, 4, 4, Role::output, true}));
-    return check_extents(
-        *args.weights, "weights",
-        {{s.batch, "the batch of q"}, {s.heads, "the heads of q"}, {s.queries, "the queries of q"}, {s.keys, "the keys of k"}});
+    ATTUNE_TRY(check_score_output(plan, args.weights, "weights", s));
+    ATTUNE_TRY(check_score_output(plan, args.scores, "scores", s));
+    const int stage = raw_value(args.score_stage);
+    ATTUNE_REQUIRE(!args.scores || (stage >= ATTUNE_SCORES_SCALED && stage <= ATTUNE_SCORES_MASKED),
+                   "score_stage is {}; it must be ATTUNE_SCORES_SCALED ({}), ATTUNE_SCORES_CAPPED ({}) or ATTUNE_SCORES_MASKED ({})", stage,
+                   static_cast<int>(ATTUNE_SCORES_SCALED), static_cast<int>(ATTUNE_SCORES_CAPPED), static_cast<int>(ATTUNE_SCORES_MASKED));
+    return {};
 }
+
+} // namespace
 
 Status check_score_tensor(const attune_tensor *tensor, const char *name, attune_type type, const AttentionShape &s) {
     if (!tensor) return {};
@@ -61,93 +70,13 @@ Status check_score_tensor(const attune_tensor *tensor, const char *name, attune_
         {{s.batch, "the batch of q"}, {s.heads, "the heads of q"}, {s.queries, "the queries of q"}, {s.keys, "the keys of k"}});
 }
 
-/** One integer, i32 or i64, for each batch item. */
-Status check_per_item(const attune_tensor *tensor, const char *name, const AttentionShape &s) {
-    if (!tensor) return {};
-    const bool wide = raw_value(tensor->type) == ATTUNE_I64;
-    ATTUNE_REQUIRE(wide || raw_value(tensor->type) == ATTUNE_I32, "{}.type is {}; it must be ATTUNE_I32 ({}) or ATTUNE_I64 ({})", name,
-                   raw_value(tensor->type), static_cast<int>(ATTUNE_I32), static_cast<int>(ATTUNE_I64));
-    ATTUNE_TRY(check_tensor(*tensor, {name, wide ? ATTUNE_I64 : ATTUNE_I32, 1, 1, Role::input, false}));
-    return check_extents(*tensor, name, {{s.batch, "the batch of q"}});
-}
-
-Status check_lengths(const attune_tensor *lengths, const AttentionShape &s) {
-    ATTUNE_TRY(check_per_item(lengths, "key_lengths", s));
-    for (int64_t b = 0; lengths && b < s.batch; ++b) {
-        const int64_t length = read_integer(*lengths, b);
-        ATTUNE_REQUIRE(length >= 0 && length <= s.keys, "key_lengths[{}] is {}; it must be 0 to M = {}", b, length, s.keys);
-    }
-    return {};
-}
-
-Status check_numbers(const attune_attention_args &args) {
-    ATTUNE_REQUIRE(!args.has_scale || std::isfinite(args.scale), "scale is {}; it must be finite", args.scale);
-    ATTUNE_REQUIRE(std::isfinite(args.softcap) && args.softcap >= 0, "softcap is {}; it must be 0 (none) or more, and finite",
-                   args.softcap);
-    ATTUNE_REQUIRE(args.temperature > 0, "temperature is {}; it must be above 0", args.temperature);
-    return {};
-}
-
-Status check_params(const attune_attention_plan &plan, const attune_attention_args &args) {
-    const int32_t wanted = plan.kernel->param_count;
-    ATTUNE_REQUIRE(args.param_count == wanted, "param_count is {}; the kernel {} takes {}", args.param_count, plan.kernel->name, wanted);
-    ATTUNE_REQUIRE(wanted == 0 || args.params, "params is NULL; the kernel {} takes {}", plan.kernel->name, wanted);
-    return check_parameters(plan.kernel_mask, args.params);
-}
-
-Status check_offsets(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
-    ATTUNE_REQUIRE(!args.offsets || !args.has_offset, "offset is {} and offsets is given too; only one may be", args.offset);
-    ATTUNE_TRY(check_per_item(args.offsets, "offsets", s));
-    const bool given = args.has_offset || args.offsets;
-    ATTUNE_TRY(check_alignment(plan.run_time_mask, s.queries, s.keys, given));
-    return check_alignment(plan.kernel_mask, s.queries, s.keys, given);
-}
-
-struct Named {
-    const attune_tensor *tensor;
-    const char *name;
-};
-
-Status check_apart(const Named &output, const Named &other) {
-    if (!output.tensor || !other.tensor || !may_overlap(*output.tensor, *other.tensor)) return {};
-    return fail(ATTUNE_INVALID_ARGUMENT, "{} overlaps {} in memory; an output must be apart from inputs and other outputs", output.name,
-                other.name);
-}
-
-Status check_overlaps(const attune_attention_args &args) {
-    const int64_t param_count = args.param_count;
-    const attune_tensor params = attune_contiguous(const_cast<int32_t *>(args.params), ATTUNE_I32, 1, &param_count);
-    const Named outputs[] = {{&args.out, "out"}, {args.lse, "lse"}, {args.weights, "weights"}};
-    const Named inputs[] = {{&args.q, "q"},
-                            {&args.k, "k"},
-                            {&args.v, "v"},
-                            {args.boolean_mask, "boolean_mask"},
-                            {args.bias, "bias"},
-                            {args.key_lengths, "key_lengths"},
-                            {args.offsets, "offsets"},
-                            {&params, "params"}};
-    for (const Named &output : outputs) {
-        for (const Named &input : inputs)
-            ATTUNE_TRY(check_apart(output, input));
-        for (const Named *other = outputs; other != &output; ++other)
-            ATTUNE_TRY(check_apart(output, *other));
-    }
-    return {};
-}
-
-} // namespace
-
 Status check_attention(const attune_attention_plan &plan, const attune_attention_args &args, AttentionShape &shape) {
     ATTUNE_TRY(check_main_tensors(args, plan.kernel->dtype));
     shape = shape_of(plan, args);
     ATTUNE_TRY(check_shape(shape, args));
     ATTUNE_TRY(check_optional_outputs(plan, args, shape));
-    ATTUNE_TRY(check_score_tensor(args.boolean_mask, "boolean_mask", ATTUNE_BOOL, shape));
-    ATTUNE_TRY(check_score_tensor(args.bias, "bias", ATTUNE_F32, shape));
-    ATTUNE_TRY(check_lengths(args.key_lengths, shape));
-    ATTUNE_TRY(check_numbers(args));
-    ATTUNE_TRY(check_params(plan, args));
-    ATTUNE_TRY(check_offsets(plan, args, shape));
+    ATTUNE_TRY(check_masks(plan, args, shape));
+    ATTUNE_TRY(check_scores(plan, args, shape));
     return check_overlaps(args);
 }
 

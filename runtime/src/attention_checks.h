@@ -21,4 +21,18 @@ struct AttentionShape {
 /** Checks `args` against the plan and each other, and fills in `shape`. */
 Status check_attention(const attune_attention_plan &plan, const attune_attention_args &args, AttentionShape &shape);
 
+// Its parts, in files of their own.
+
+/** Boolean mask, key lengths, documents, block map, the kernel's parameters and the offsets. */
+Status check_masks(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &shape);
+
+/** Bias, T5 table, sinks, positions and all numbers. */
+Status check_scores(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &shape);
+
+/** No output shares memory with an input or another output. */
+Status check_overlaps(const attune_attention_args &args);
+
+/** `tensor`, which may be nullptr, is of rank 4, each axis full or 1 of [B,Hq,N,M]. */
+Status check_score_tensor(const attune_tensor *tensor, const char *name, attune_type type, const AttentionShape &shape);
+
 } // namespace attune::runtime

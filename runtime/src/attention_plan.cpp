@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory>
 
+#include "attention_texts.h"
 #include "cpu.h"
 #include "error.h"
 #include "registry.h"
@@ -47,7 +48,7 @@ Status take_kernel(const attune_attention_desc &desc, attune_attention_plan &pla
                    "desc.schedule is \"{}\"; the kernel {} is compiled with \"{}\"", desc.schedule, kernel.name, kernel.schedule);
     plan.kernel = &kernel;
     plan.own_kernel = !is_prebuilt(kernel);
-    return plan.own_kernel ? parse_kernel_mask(kernel, plan.kernel_mask) : Status();
+    return {};
 }
 
 Status choose_kernel(const attune_attention_desc &desc, attune_attention_plan &plan) {
@@ -60,13 +61,15 @@ Status choose_kernel(const attune_attention_desc &desc, attune_attention_plan &p
 void choose_weights_kernel(attune_attention_plan &plan) {
     if (plan.kernel_mask.opaque) {
         plan.weights_status =
-            fail(ATTUNE_UNSUPPORTED, "weights can't be given for the kernel {}: its mask \"{}\" is compiled in and isn't text",
+            fail(ATTUNE_UNSUPPORTED, "weights and scores can't be given for the kernel {}: its mask \"{}\" is compiled in and isn't text",
                  plan.kernel->name, plan.kernel->mask);
         return;
     }
-    const char *operation = "attention_weights";
-    const char *schedule = has_schedule(operation, plan.kernel->schedule) ? plan.kernel->schedule : weights_schedule;
-    plan.weights_status = find_kernel({operation, schedule, plan.kernel->dtype, plan.head_dim, plan.value_dim}, plan.weights_kernel);
+    for (const char *schedule : {plan.kernel->schedule, weights_schedule}) {
+        const KernelQuery query = {"attention_weights", schedule, plan.kernel->dtype, plan.head_dim, plan.value_dim};
+        plan.weights_status = find_kernel(query, plan.weights_kernel);
+        if (plan.weights_status.ok()) return;
+    }
 }
 
 } // namespace
@@ -76,10 +79,9 @@ Status make_plan(const attune_attention_desc *desc, attune_attention_plan &plan)
     ATTUNE_TRY(check_desc(desc));
     plan.head_dim = desc->head_dim;
     plan.value_dim = desc->value_dim > 0 ? desc->value_dim : desc->head_dim;
-    ATTUNE_TRY(parse_run_time_mask(desc->mask, plan.run_time_mask));
     ATTUNE_TRY(choose_kernel(*desc, plan));
-    plan.program = compile_masks(&plan.run_time_mask.mask.root);
-    plan.weights_program = compile_masks(&plan.run_time_mask.mask.root, &plan.kernel_mask.mask.root);
+    ATTUNE_TRY(take_texts(*desc, plan));
+    plan.program = compile_masks(&plan.run_time_mask.intervals, &plan.kernel_mask.intervals);
     choose_weights_kernel(plan);
     return {};
 }

@@ -3,12 +3,7 @@
 #include <limits>
 
 #include "attention_arguments.h"
-#include "attention_checks.h"
-#include "attention_plan.h"
-#include "call.h"
 #include "error.h"
-#include "halide_buffer.h"
-#include "interval_table.h"
 #include "rows.h"
 
 namespace attune::runtime {
@@ -17,41 +12,41 @@ namespace {
 
 bool is_empty(const AttentionShape &s) { return s.batch == 0 || s.heads == 0 || s.queries == 0; }
 
+/** Without keys a row's log-sum-exp is that of its head's sink. */
+void write_empty_lse(const attune_tensor &lse, const attune_tensor *sinks) {
+    auto *data = static_cast<float *>(lse.data);
+    for (int64_t b = 0; b < lse.extent[0]; ++b)
+        for (int64_t h = 0; h < lse.extent[1]; ++h) {
+            float *row = data + b * effective_stride(lse, 0) + h * effective_stride(lse, 1);
+            const float value =
+                sinks ? static_cast<const float *>(sinks->data)[h * effective_stride(*sinks, 0)] : -std::numeric_limits<float>::infinity();
+            std::fill(row, row + lse.extent[2], value);
+        }
+}
+
 /** No keys: every row has nothing to attend to. */
 void answer_without_keys(const attune_attention_args &args) {
     const size_t bytes = static_cast<size_t>(args.out.extent[3]) * element_size(args.out.type);
     auto *out = static_cast<char *>(args.out.data);
     for_each_row(args.out, [&](int64_t offset) { std::memset(out + offset, 0, bytes); });
-    if (!args.lse) return;
-    auto *lse = static_cast<char *>(args.lse->data);
-    for_each_row(*args.lse, [&](int64_t offset) {
-        auto *row = reinterpret_cast<float *>(lse + offset);
-        std::fill(row, row + args.lse->extent[2], -std::numeric_limits<float>::infinity());
-    });
-}
-
-MaskInput mask_input(const attune_attention_args &args, const AttentionShape &s) {
-    return {s.batch, s.queries, s.keys, args.has_offset ? args.offset : 0, args.offsets, args.key_lengths, args.params};
+    if (args.lse) write_empty_lse(*args.lse, args.sinks);
 }
 
 /** One run's scratch and arguments. */
 class AttentionRun {
 public:
     AttentionRun(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &shape, Call &call)
-        : plan_(plan), args_(args), s_(shape), call_(call), offsets_(call), lse_scratch_(call) {}
+        : plan_(plan), args_(args), s_(shape), call_(call), integers_(call), masks_(call), operands_(call), lse_scratch_(call) {}
 
     Status run() {
-        ATTUNE_TRY(offsets_.fill(plan_, args_, s_));
-        ATTUNE_TRY(place_lse());
         // Everything that can run short of memory here comes before the first kernel writes to an output.
-        Scratch<int32_t> memory(call_), weights_memory(call_);
-        IntervalTable table = {}, weights_table = {};
-        ATTUNE_TRY(build_interval_table(plan_.program, mask_input(args_, s_), call_, memory, table));
-        const bool masks_differ = args_.weights && plan_.kernel_mask.mask.root.kind != text::MaskKind::none;
-        if (masks_differ)
-            ATTUNE_TRY(build_interval_table(plan_.weights_program, mask_input(args_, s_), call_, weights_memory, weights_table));
-        ATTUNE_TRY(run_attention(table));
-        return args_.weights ? run_weights(masks_differ ? weights_table : table) : Status();
+        ATTUNE_TRY(integers_.fill(plan_, args_, s_));
+        ATTUNE_TRY(place_lse());
+        ATTUNE_TRY(masks_.fill(plan_, args_, s_));
+        ATTUNE_TRY(operands_.fill(plan_, args_, s_));
+        ATTUNE_TRY(run_attention());
+        if (args_.weights) ATTUNE_TRY(run_weights(*args_.weights, 0));
+        return args_.scores ? run_weights(*args_.scores, args_.score_stage) : Status();
     }
 
 private:
@@ -70,26 +65,26 @@ private:
         return {};
     }
 
-    HalideBuffer describe(const IntervalTable &table) const {
-        return HalideBuffer(table.data, ATTUNE_I32,
-                            {{s_.batch, table.batch_stride}, {s_.queries, table.row_stride}, {table.intervals, 2}, {2, 1}});
-    }
+    PreparedRun prepared() const { return {plan_, args_, s_, integers_, masks_, operands_}; }
 
-    Status run_attention(const IntervalTable &table) {
-        ScoreArguments score(args_, s_, offsets_);
-        HalideBuffer v(args_.v, 4), out(args_.out, 4), lse(lse_, 3), intervals = describe(table);
-        void *arguments[16] = {nullptr, score.q.get(), score.k.get(), v.get(), intervals.get()};
-        void **next = score.append(arguments + 5);
+    Status run_attention() {
+        ScoreArguments score(prepared(), false);
+        HalideBuffer v(args_.v, 4), out(args_.out, 4), lse(lse_, 3);
+        void *arguments[1 + ScoreArguments::count + 3] = {};
+        void **next = score.append(arguments + 1);
+        *next++ = v.get();
         *next++ = out.get();
         *next++ = lse.get();
         return run_kernel(*plan_.kernel, arguments, call_);
     }
 
-    Status run_weights(const IntervalTable &table) {
-        ScoreArguments score(args_, s_, offsets_);
-        HalideBuffer weights(*args_.weights, 4), lse(lse_, 3), intervals = describe(table);
-        void *arguments[15] = {nullptr, score.q.get(), score.k.get(), intervals.get()};
-        void **next = score.append(arguments + 4);
+    /** The weights, or the scores at a stage. */
+    Status run_weights(const attune_tensor &output, int32_t stage) {
+        ScoreArguments score(prepared(), true);
+        HalideBuffer weights(output, 4), lse(lse_, 3);
+        void *arguments[1 + ScoreArguments::count + 3] = {};
+        void **next = score.append(arguments + 1);
+        *next++ = &stage;
         *next++ = lse.get();
         *next++ = weights.get();
         return run_kernel(*plan_.weights_kernel, arguments, call_);
@@ -99,7 +94,9 @@ private:
     const attune_attention_args &args_;
     const AttentionShape &s_;
     Call &call_;
-    KernelOffsets offsets_;
+    KernelIntegers integers_;
+    RunMasks masks_;
+    RunOperands operands_;
     Scratch<float> lse_scratch_;
     attune_tensor lse_ = {};
 };

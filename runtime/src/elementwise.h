@@ -7,15 +7,14 @@
 
 namespace attune::runtime {
 
-/** The prebuilt f32 kernel of an operation; `schedule` may be nullptr. */
-Status find_elementwise(const char *operation, const char *schedule, const attune_kernel *&kernel);
+/** The prebuilt kernel of an operation for tensors of `type`; `schedule` may be nullptr. */
+Status find_elementwise(const char *operation, const char *schedule, const attune_kernel *&kernel, attune_type type = ATTUNE_F32);
 
-/** Checks x and y: f32, the same shape, y apart from x or x itself. */
-Status check_pair(const attune_tensor &x, const attune_tensor &y, int32_t min_rank, int32_t max_rank);
-
-/** Positions offset ... offset + tokens - 1 fit in int32, which kernels count in. */
-Status check_positions(int64_t offset, int64_t tokens);
+/** Checks x and y: f32, the same shape, y apart from x or x itself; innermost stride 1 unless `any_strides`. */
+Status check_pair(const attune_tensor &x, const attune_tensor &y, int32_t min_rank, int32_t max_rank, bool any_strides = false);
 
 Status check_base(double base);
+
+Status check_temperature(float temperature);
 
 } // namespace attune::runtime

@@ -1,6 +1,7 @@
 #include "mask_rules.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace attune::runtime {
 
@@ -18,8 +19,6 @@ template <typename Visit> void for_each_number(const MaskNode &node, const Visit
         for_each_number(operand, visit);
 }
 
-int64_t value_of(const Number &number, const int32_t *params) { return number.is_parameter() ? params[number.parameter] : number.value; }
-
 /** The farthest that a window of the mask reaches. */
 int64_t longest_reach(const PlanMask &mask, const int32_t *params) {
     int64_t reach = 0;
@@ -27,6 +26,66 @@ int64_t longest_reach(const PlanMask &mask, const int32_t *params) {
         if (term.kind == MaskKind::window) reach = std::max(reach, value_of(number, params));
     });
     return reach;
+}
+
+/** The offsets that differ by a multiple of this are of one phase for every dilated term; 0 if there is no such number below 2^31. */
+int64_t period_of_dilations(const PlanMask &mask, const int32_t *params) {
+    int64_t period = 1;
+    for_each_number(mask.mask.root, [&](const MaskNode &term, const Number &number) {
+        const int64_t dilation = value_of(number, params);
+        if (term.kind != MaskKind::dilated || period == 0) return;
+        const int64_t factor = dilation / std::gcd(period, dilation);
+        period = factor <= INT32_MAX / period ? period * factor : 0;
+    });
+    return period;
+}
+
+/** The offset of the phase of `offset` that is nearest to it and, but for less than a period, within [low, high]. */
+int64_t move_within(int64_t offset, int64_t low, int64_t high, int64_t period) {
+    if (offset >= low && offset <= high) return offset;
+    __extension__ using int128 = __int128;
+    const int64_t bound = offset < low ? low : high;
+    return bound + static_cast<int64_t>((static_cast<int128>(offset) - bound) % period);
+}
+
+bool is_made_of_intervals(const MaskNode &node) {
+    if (node.operands.empty()) return is_interval_term(node.kind);
+    return std::all_of(node.operands.begin(), node.operands.end(), is_made_of_intervals);
+}
+
+void add_operand(MaskNode &conjunction, const MaskNode &operand) {
+    conjunction.kind = MaskKind::conjunction;
+    conjunction.operands.push_back(operand);
+}
+
+void split(const MaskNode &node, PlanMask &mask) {
+    if (node.kind == MaskKind::conjunction) {
+        for (const MaskNode &operand : node.operands)
+            split(operand, mask);
+    } else if (node.kind == MaskKind::tensor) {
+        mask.tensor = true;
+    } else if (node.kind != MaskKind::none) {
+        add_operand(is_made_of_intervals(node) ? mask.intervals : mask.rest, node);
+    }
+}
+
+bool names_term(const MaskNode &node, MaskKind kind) {
+    return node.kind == kind ||
+           std::any_of(node.operands.begin(), node.operands.end(), [kind](const MaskNode &operand) { return names_term(operand, kind); });
+}
+
+const MaskNode *find_without_intervals(const MaskNode &node) {
+    if (node.operands.empty()) return node.kind == MaskKind::none || is_interval_term(node.kind) ? nullptr : &node;
+    for (const MaskNode &operand : node.operands)
+        if (const MaskNode *found = find_without_intervals(operand)) return found;
+    return nullptr;
+}
+
+/** Calls visit(term) for each blocks term. */
+template <typename Visit> void for_each_blocks(const MaskNode &node, const Visit &visit) {
+    if (node.kind == MaskKind::blocks) visit(node);
+    for (const MaskNode &operand : node.operands)
+        for_each_blocks(operand, visit);
 }
 
 /** What an opaque mask makes of an offset isn't known, so it is passed as it is or not at all. */
@@ -39,11 +98,16 @@ Status narrow_opaque(int64_t queries, int64_t offset, int32_t &narrowed) {
 
 } // namespace
 
+bool PlanMask::names(MaskKind kind) const { return names_term(mask.root, kind); }
+
+const MaskNode *first_without_intervals(const PlanMask &mask) { return find_without_intervals(mask.rest); }
+
 Status parse_run_time_mask(const char *text, PlanMask &mask) {
     if (!text) return {};
     text::ParseResult parsed = text::parse_mask(text);
     ATTUNE_REQUIRE(parsed.ok(), "mask, {}", parsed.error);
     mask.mask = std::move(parsed.mask);
+    split(mask.mask.root, mask);
     return {};
 }
 
@@ -54,6 +118,7 @@ Status parse_kernel_mask(const attune_kernel &kernel, PlanMask &mask) {
     mask.opaque = !parsed.ok();
     if (mask.opaque) return {};
     mask.mask = std::move(parsed.mask);
+    split(mask.mask.root, mask);
     ATTUNE_REQUIRE(mask.mask.parameters.size() == static_cast<size_t>(kernel.param_count),
                    "kernel.param_count is {}; its mask \"{}\" has {} parameters", kernel.param_count, kernel.mask,
                    mask.mask.parameters.size());
@@ -81,10 +146,28 @@ Status check_parameters(const PlanMask &mask, const int32_t *params) {
     return status;
 }
 
+Status find_block_size(const PlanMask &first, const PlanMask &second, const int32_t *params, BlockSize &size) {
+    Status status;
+    bool found = false;
+    const auto visit = [&](const MaskNode &term) {
+        const BlockSize named = {value_of(term.numbers[0], params), value_of(term.numbers[1], params)};
+        if (found && status.ok() && (named.queries != size.queries || named.keys != size.keys))
+            status = fail(ATTUNE_INVALID_ARGUMENT,
+                          "the mask names blocks({}, {}) and blocks({}, {}); there is one block map, so they must agree", size.queries,
+                          size.keys, named.queries, named.keys);
+        if (!found) size = named;
+        found = true;
+    };
+    for_each_blocks(first.mask.root, visit);
+    for_each_blocks(second.mask.root, visit);
+    return status;
+}
+
 Status narrow_offset(const PlanMask &mask, const int32_t *params, int64_t queries, int64_t keys, int64_t offset, int32_t &narrowed) {
-    const int64_t reach = longest_reach(mask, params);
+    const int64_t reach = longest_reach(mask, params), period = period_of_dilations(mask, params);
     ATTUNE_REQUIRE(reach <= INT32_MAX, "the compiled-in mask has a window of {}; it must be at most {}", reach, INT32_MAX);
-    const int64_t near = std::clamp(offset, -(queries + reach), keys + reach);
+    ATTUNE_REQUIRE(period > 0, "the compiled-in mask's dilations have a least common multiple past {}; it must be at most that", INT32_MAX);
+    const int64_t near = move_within(offset, -(queries + reach), keys + reach, period);
     if (mask.opaque && near != offset) return narrow_opaque(queries, offset, narrowed);
     if (near + queries + reach > INT32_MAX || near - reach < INT32_MIN)
         return fail(ATTUNE_UNSUPPORTED,

@@ -16,11 +16,13 @@ namespace {
 
 bool equal(const char *a, const char *b) { return std::strcmp(a, b) == 0; }
 
-/** Calls visit(kernel) for the prebuilt kernels of an operation. Those with a mask compiled in are run only by who names them. */
+bool has_texts(const attune_kernel &kernel) { return kernel.mask[0] || kernel.score[0] || kernel.position[0]; }
+
+/** Calls visit(kernel) for the prebuilt kernels of an operation. Those with texts compiled in are run only by who names them. */
 template <typename Visit> void for_each_kernel(const char *operation, const Visit &visit) {
     for (int32_t i = 0; i < attune_prebuilt_kernel_count; ++i) {
         const attune_kernel &kernel = *attune_prebuilt_kernels[i];
-        if (equal(kernel.operation, operation) && kernel.mask[0] == '\0') visit(kernel);
+        if (equal(kernel.operation, operation) && !has_texts(kernel)) visit(kernel);
     }
 }
 
@@ -93,9 +95,10 @@ Status find_kernel(const KernelQuery &query, const attune_kernel *&found) {
 
 Status check_kernel(const attune_kernel &kernel, const char *operation) {
     ATTUNE_TRY(check_struct(&kernel, "kernel", "attune_add_kernel's descriptor, built against the same attune.h"));
-    ATTUNE_REQUIRE(
-        kernel.name && kernel.operation && kernel.schedule && kernel.targets && kernel.mask && kernel.call,
-        "kernel has a NULL name, operation, schedule, targets, mask or call; it must be a descriptor that attune_add_kernel made");
+    ATTUNE_REQUIRE(kernel.name && kernel.operation && kernel.schedule && kernel.targets && kernel.mask && kernel.score && kernel.position &&
+                       kernel.call,
+                   "kernel has a NULL name, operation, schedule, targets, mask, score, position or call; it must be a descriptor that "
+                   "attune_add_kernel made");
     ATTUNE_REQUIRE(equal(kernel.operation, operation), "kernel.operation is \"{}\"; it must be \"{}\"", kernel.operation, operation);
     ATTUNE_REQUIRE(kernel.param_count == 0 || (kernel.param_count > 0 && kernel.params),
                    "kernel.param_count is {}; it must be 0 or more, with kernel.params their names", kernel.param_count);

@@ -22,7 +22,7 @@ Status find_kernel(const KernelQuery &query, const attune_kernel *&found);
 /** Checks a descriptor that attune_add_kernel emitted, or says that it isn't one, and that this CPU runs it. */
 Status check_kernel(const attune_kernel &kernel, const char *operation);
 
-/** True for one of the linked kernels that have no mask compiled in. */
+/** True for one of the linked kernels that have no mask, score or position compiled in. */
 bool is_prebuilt(const attune_kernel &kernel);
 
 bool has_schedule(const char *operation, const char *schedule);

@@ -1,40 +1,70 @@
-#include "call.h"
+#include <cstring>
+
 #include "elementwise.h"
 #include "error.h"
-#include "halide_buffer.h"
-#include "tensor.h"
+#include "positioned_rows.h"
 
 namespace attune::runtime {
 
 namespace {
 
-Status check_rotary_dim(int64_t rotary_dim, int64_t dim) {
-    if (rotary_dim == 0)
-        ATTUNE_REQUIRE(dim % 2 == 0, "rotary_dim is 0 (all of dim) and dim is {}; it must be even, for channels are rotated in pairs", dim);
-    else
-        ATTUNE_REQUIRE(rotary_dim >= 2 && rotary_dim <= dim && rotary_dim % 2 == 0,
-                       "rotary_dim is {}; it must be even and 2 to dim = {}, or 0 for all of dim", rotary_dim, dim);
-    return {};
-}
-
-Status check_rotary(const attune_rotary_args &args) {
-    ATTUNE_TRY(check_pair(args.x, args.y, 2, 4));
-    ATTUNE_TRY(check_base(args.base));
-    const int layout = raw_value(args.layout);
+Status check_layout(attune_rotary_layout given) {
+    const int layout = raw_value(given);
     ATTUNE_REQUIRE(layout == ATTUNE_ROTARY_HALF || layout == ATTUNE_ROTARY_INTERLEAVED,
                    "layout is {}; it must be ATTUNE_ROTARY_HALF ({}) or ATTUNE_ROTARY_INTERLEAVED ({})", layout,
                    static_cast<int>(ATTUNE_ROTARY_HALF), static_cast<int>(ATTUNE_ROTARY_INTERLEAVED));
-    ATTUNE_TRY(check_rotary_dim(args.rotary_dim, args.x.extent[args.x.rank - 1]));
-    return check_positions(args.offset, args.x.extent[args.x.rank - 2]);
+    return {};
 }
 
-Status run_rotary(const attune_kernel &kernel, const attune_rotary_args &args, Call &call) {
-    HalideBuffer x(args.x, 4), y(args.y, 4);
-    double base = args.base;
-    auto rotary_dim = static_cast<int32_t>(args.rotary_dim > 0 ? args.rotary_dim : args.x.extent[args.x.rank - 1]);
-    auto offset = static_cast<int32_t>(args.offset);
-    void *arguments[6] = {nullptr, x.get(), &base, &rotary_dim, &offset, y.get()};
-    return run_kernel(kernel, arguments, call);
+/** The last scaling that a thread's calls named. */
+struct KnownScaling {
+    char text[96] = "";
+    text::RotaryScaling scaling;
+};
+
+// A model's calls all name one scaling: it is parsed once, for the parser uses the heap, and calls are not to.
+Status read_scaling(const char *text, text::RotaryScaling &scaling) {
+    static thread_local KnownScaling known;
+    if (!text) return {};
+    if (std::strcmp(text, known.text) != 0 || !*text) {
+        const text::PositionResult parsed = text::parse_scaling(text);
+        ATTUNE_REQUIRE(parsed.ok(), "scaling, {}", parsed.error);
+        scaling = parsed.position.scaling;
+        if (std::strlen(text) >= sizeof(known.text)) return {};
+        known.scaling = scaling;
+        std::strcpy(known.text, text);
+    }
+    scaling = known.scaling;
+    return {};
+}
+
+Encoding encoding_of(const attune_rotary_args &args) {
+    Encoding encoding;
+    encoding.layout = args.layout == ATTUNE_ROTARY_HALF ? text::RotaryLayout::half : text::RotaryLayout::interleaved;
+    encoding.base = args.base;
+    encoding.dim = args.x.extent[args.x.rank - 1];
+    encoding.width = args.rotary_dim != 0 ? args.rotary_dim : encoding.dim;
+    encoding.sections = args.sections;
+    encoding.section_count = args.section_count;
+    encoding.axes = args.axes != 0 ? args.axes : 1;
+    encoding.cosines = args.cosines, encoding.sines = args.sines;
+    return encoding;
+}
+
+Status run_rotary(const attune_rotary_args &args, attune_call *call) {
+    ATTUNE_TRY(check_pair(args.x, args.y, 2, 4));
+    ATTUNE_TRY(check_layout(args.layout));
+    Encoding encoding = encoding_of(args);
+    ATTUNE_TRY(read_scaling(args.scaling, encoding.scaling));
+    ATTUNE_TRY(check_encoding(encoding, {"rotary_dim", "dim", "sections", "axes"}));
+    PositionLimit limit;
+    ATTUNE_TRY(check_rotary_rows(encoding, limit));
+    const Positions positions = positions_of(args.x, args.positions, args.offset, encoding.streams());
+    ATTUNE_TRY(check_positions(positions, limit));
+    ATTUNE_TRY(check_apart(args.y, args.positions, "positions"));
+    ATTUNE_TRY(check_apart(args.y, args.cosines, "cosines"));
+    ATTUNE_TRY(check_apart(args.y, args.sines, "sines"));
+    return run_encoding(encoding, positions, args.x, args.y, args.schedule, call);
 }
 
 } // namespace
@@ -54,11 +84,6 @@ extern "C" attune_status attune_rotary(const attune_rotary_args *args, attune_ca
     return guarded([&]() -> Status {
         ATTUNE_TRY(check_struct(args, "args", "attune_rotary_args_init"));
         ATTUNE_TRY(check_call(call));
-        ATTUNE_TRY(check_rotary(*args));
-        const attune_kernel *kernel = nullptr;
-        const bool half = args->layout == ATTUNE_ROTARY_HALF;
-        ATTUNE_TRY(find_elementwise(half ? "rotary_half" : "rotary_interleaved", args->schedule, kernel));
-        Call scope(call);
-        return has_elements(args->x) ? run_rotary(*kernel, *args, scope) : Status();
+        return run_rotary(*args, call);
     });
 }

@@ -1,5 +1,5 @@
-#include "call.h"
 #include "elementwise.h"
+#include "encoding.h"
 #include "error.h"
 #include "halide_buffer.h"
 #include "tensor.h"
@@ -8,18 +8,29 @@ namespace attune::runtime {
 
 namespace {
 
+Positions rows_of(const attune_sinusoidal_args &args) {
+    Positions rows;
+    rows.offset = args.offset;
+    rows.tokens = args.y.extent[0];
+    return rows;
+}
+
 Status check_sinusoidal(const attune_sinusoidal_args &args) {
     ATTUNE_TRY(check_tensor(args.y, {"y", ATTUNE_F32, 2, 2, Role::output, true}));
     ATTUNE_TRY(check_base(args.base));
-    return check_positions(args.offset, args.y.extent[0]);
+    return check_positions(rows_of(args));
 }
 
 Status run_sinusoidal(const attune_kernel &kernel, const attune_sinusoidal_args &args, Call &call) {
-    HalideBuffer y(args.y, 2);
+    const int64_t tokens = args.y.extent[0], dim = args.y.extent[1];
+    Scratch<int32_t> numbers(call);
+    if (!numbers.allocate(static_cast<size_t>(tokens))) return out_of_memory("positions", tokens * 4);
+    write_positions(rows_of(args), 0, tokens, numbers.data());
+    HalideBuffer positions(numbers.data(), ATTUNE_I32, {{1, 0}, {tokens, 1}});
+    HalideBuffer y(args.y.data, ATTUNE_F32, {{1, 0}, {tokens, effective_stride(args.y, 0)}, {1, 0}, {dim, 1}});
     double base = args.base;
-    auto width = static_cast<int32_t>(args.y.extent[1]);
-    auto offset = static_cast<int32_t>(args.offset);
-    void *arguments[5] = {nullptr, &base, &width, &offset, y.get()};
+    auto width = static_cast<int32_t>(dim);
+    void *arguments[5] = {nullptr, positions.get(), &base, &width, y.get()};
     return run_kernel(kernel, arguments, call);
 }
 

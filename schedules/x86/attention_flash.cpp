@@ -33,6 +33,7 @@ public:
     void apply() {
         results();
         ranges();
+        panels();
         packed_query();
         state();
         key_and_value_blocks();
@@ -65,7 +66,9 @@ private:
 
     void per_tile(Func f) const {
         one_of_each(f, {block, tile, head, batch});
-        f.compute_at(a.fold.state, tile).hoist_storage(tasks(), task_tile).bound_extent(row, rows);
+        f.compute_at(a.fold.state, tile).hoist_storage(tasks(), task_tile);
+        for (const Var &axis : f.args())
+            if (axis.name() == row.name()) f.bound_extent(row, rows);
     }
 
     void results() const {
@@ -91,18 +94,60 @@ private:
         one_of_each(output_rows, {tile, head, batch});
         output_rows.compute_at(output, dim_outer).bound_extent(row, rows).bound_storage(dim, lanes).vectorize(row, lanes);
         lse.vectorize(token, lanes, TailStrategy::GuardWithIf);
+        Func closing = a.fold.closing;
+        closing.compute_at(result, in_task).bound_extent(row, rows);
+        one_of_each(closing, {tile, head, batch});
+        const Var which = closing.args()[1];
+        closing.bound(which, 0, dsl::Fold::closing_count).reorder(row, which).vectorize(row, lanes).unroll(which);
     }
 
     void ranges() const {
-        for (Func f :
-             {a.ranges.first, a.ranges.end, a.ranges.full_first, a.ranges.full_end, a.ranges.task_first, a.ranges.task_end, a.fold.starved})
+        const dsl::KeyRanges &r = a.ranges;
+        for (Func f : {r.first, r.end, r.full_first, r.full_end, r.task_first, r.task_end, r.gap_first, r.gap_last, a.fold.starved})
             per_task(f);
-        for (Func f : {a.ranges.gap_begin, a.ranges.gap_end, a.fold.attends}) {
+        for (Func f : {r.gap_begin, r.gap_end, a.fold.attends}) {
             per_task(f);
-            f.bound_extent(row, rows).vectorize(row, lanes);
+            f.bound_extent(row, rows).vectorize(row, lanes).never_partition_all();
         }
         Func attends = a.fold.attends;
-        attends.update().reorder(row, a.fold.cells.x, a.fold.cells.y).vectorize(row, lanes);
+        attends.update().reorder(row, a.fold.cells.x, a.fold.cells.y).vectorize(row, lanes).never_partition_all();
+    }
+
+    void panels() const {
+        const dsl::Panels &p = a.panels;
+        turned(p.attend, a.inputs.attend_contiguous);
+        turned(p.bias, a.inputs.bias_contiguous);
+        for (Func f : {p.reached, p.allowed}) {
+            per_tile(f);
+            f.bound_extent(panel, a.blocking.panels_per_block()).vectorize(row, lanes).unroll(row);
+        }
+        Func reached = p.reached, allowed = p.allowed;
+        reached.update().reorder(row, p.reached_intervals, panel).vectorize(row, lanes).unroll(row);
+        allowed.update().reorder(row, p.cells.x, p.cells.y, panel).vectorize(row, lanes).unroll(row).unroll(p.cells.x);
+        Func reach = p.reach, allowed_cells = p.allowed_cells;
+        reach.update().atomic().vectorize(p.reached_rows, lanes);
+        allowed_cells.update().atomic().vectorize(p.allowed_rows, lanes);
+        for (Func f : {p.reach, p.allowed_cells, p.kind, p.list})
+            per_tile(f);
+        Func kind = p.kind, list = p.list;
+        kind.bound_extent(panel, a.blocking.panels_per_block()).vectorize(panel, lanes, TailStrategy::GuardWithIf);
+        list.update(dsl::Panels::list_partial).unroll(p.partial_panels.x);
+        list.update(dsl::Panels::list_full).unroll(p.full_panels.x);
+        list.update(dsl::Panels::count_partial).unscheduled();
+    }
+
+    // A load of what was just stored in smaller pieces waits for them: hence several rectangles between store and load.
+    void turned(const dsl::Panels::Turned &tensor, const Halide::Expr &contiguous) const {
+        Func lines = tensor.lines, side_by_side = tensor.rows;
+        per_tile(side_by_side);
+        side_by_side.bound_extent(key, a.blocking.keys_per_block);
+        Halide::Stage update = side_by_side.update();
+        update.reorder(tensor.keys.x, row, tensor.keys.y, tensor.keys.z).vectorize(row, lanes).unroll(tensor.keys.x);
+        one_of_each(lines, {tile, block, head, batch});
+        const Var rectangle = lines.args()[2];
+        lines.compute_at(side_by_side, tensor.keys.z).bound_extent(key, tensor.width).bound_extent(row, rows);
+        lines.bound_extent(rectangle, tensor.at_once).reorder(key, rectangle, row).vectorize(key).unroll(rectangle);
+        update.specialize(contiguous);
     }
 
     void packed_query() const {
@@ -126,6 +171,7 @@ private:
         per_task(state);
         state.bound_extent(row, rows).vectorize(row, lanes).unroll(row);
         state.update().reorder(row, a.fold.merge.x, tile, a.fold.merge.y, head, batch).vectorize(row, lanes).unroll(row);
+        state.update().partition(tile, Halide::Partition::Never).partition(a.fold.merge.y, Halide::Partition::Never);
     }
 
     void key_and_value_blocks() const {
@@ -152,48 +198,56 @@ private:
     void scores() const {
         const dsl::Scores &s = a.scores;
         Func masked = s.masked, dot = s.dot;
+        per_tile(s.relative_window);
+        Func window = s.relative_window;
+        window.vectorize(window.args()[0], lanes, TailStrategy::GuardWithIf);
         per_tile(masked);
         masked.bound_extent(key, a.blocking.keys_per_block);
-        masked.update(dsl::Scores::store)
-            .reorder(row, s.store_keys.x, s.store_keys.y)
-            .vectorize(row, lanes)
-            .unroll(row)
-            .unroll(s.store_keys.x);
-        masked.update(dsl::Scores::intervals).reorder(row, s.interval_keys.x, s.interval_keys.y, s.interval_keys.z).vectorize(row, lanes);
-        rows_innermost(masked, dsl::Scores::cap, s.cap_keys);
-        rows_innermost(masked, dsl::Scores::bias, s.bias_keys);
-        rows_innermost(masked, dsl::Scores::attend, s.attend_keys);
-        if (masked.num_update_definitions() > dsl::Scores::compiled) rows_innermost(masked, dsl::Scores::compiled, s.compiled_keys);
+        const Halide::RDom &store = s.updates.front().keys;
+        for (int i = 0; i < int(s.updates.size()); i++)
+            rows_innermost(masked, i, s.updates[i].keys);
+        masked.update(0).unroll(row).unroll(store.x);
 
-        one_of_each(dot, {panel, tile, block, head, batch});
-        dot.compute_at(masked, s.store_keys.y).bound_extent(row, rows).bound_extent(lane, a.blocking.keys_per_panel);
+        one_of_each(dot, {tile, block, head, batch});
+        const Var slot = dot.args()[2];
+        dot.compute_at(masked, store.y).bound_extent(slot, 1).bound_extent(row, rows).bound_extent(lane, a.blocking.keys_per_panel);
         dot.vectorize(row, lanes).unroll(row).unroll(lane);
         dot.update().reorder(row, lane, s.dims).vectorize(row, lanes).unroll(row).unroll(lane);
     }
 
+    // A stage over keys: rows innermost, in vectors.
     void rows_innermost(Func f, int stage, const Halide::RDom &keys) const {
-        f.update(stage).reorder(row, keys.x, keys.y).vectorize(row, lanes);
+        std::vector<Halide::VarOrRVar> order = {row};
+        for (int i = 0; i < keys.dimensions(); i++)
+            order.emplace_back(keys[i]);
+        f.update(stage).reorder(order).vectorize(row, lanes);
     }
 
     void block_state() const {
         const dsl::BlockState &p = a.partial;
-        over_lanes(p.maximum, p.lane_maximum, p.maximum_panels, p.lanes);
-        over_lanes(p.sum, p.lane_sum, p.sum_panels, p.lanes);
+        over_lanes(p.maximum, p.lane_maximum, p.maximum_slots, p.lanes);
+        over_lanes(p.sum, p.lane_sum, p.sum_slots, p.lanes);
 
-        Func weight = p.weight, output = p.output;
-        per_tile(weight);
-        weight.bound_extent(key, a.blocking.keys_per_block);
-        weight.update().reorder(row, p.weight_keys.x, p.weight_keys.y).vectorize(row, lanes).unroll(row);
+        Func weight = p.weight, kept = p.kept, output = p.output;
+        for (Func f : {weight, kept}) {
+            per_tile(f);
+            f.bound_extent(key, a.blocking.keys_per_block);
+        }
+        rows_innermost(weight, 0, p.weight_keys);
+        weight.update().unroll(row);
+        rows_innermost(kept, 0, p.kept_keys);
+        kept.update().never_partition_all().unroll(p.kept_keys.x); // four keys share one run of the generator
 
         per_tile(output);
         output.bound_extent(dim, a.padded_value_dim).vectorize(row, lanes).unroll(row);
-        output.update(dsl::BlockState::finite)
-            .split(dim, dim_outer, dim_inner, a.blocking.value_step, TailStrategy::RoundUp)
-            .reorder(row, dim_inner, p.finite_keys, dim_outer)
-            .vectorize(row, lanes)
-            .unroll(row)
-            .unroll(dim_inner);
-        output.update(dsl::BlockState::careful).reorder(row, dim, p.careful_keys).vectorize(row, lanes);
+        for (const auto &[stage, keys] : {std::pair{dsl::BlockState::finite, p.finite_keys}, {dsl::BlockState::dropped, p.dropped_keys}})
+            output.update(stage)
+                .split(dim, dim_outer, dim_inner, a.blocking.value_step, TailStrategy::RoundUp)
+                .reorder(row, dim_inner, keys.x, keys.y, dim_outer)
+                .vectorize(row, lanes)
+                .unroll(row)
+                .unroll(dim_inner);
+        output.update(dsl::BlockState::careful).reorder(row, dim, p.careful_keys.x, p.careful_keys.y).vectorize(row, lanes);
     }
 
     // Lanes of a panel side by side in registers, then over the lanes.

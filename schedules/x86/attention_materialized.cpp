@@ -20,9 +20,12 @@ void per_head(const dsl::Attention &a, Func f) {
     f.compute_at(a.fold.result, head_and_batch);
 }
 
-// A stage over (x, y): rows innermost, in vectors.
-void rows_in_vectors(Func f, int stage, const Halide::RVar &x, const Halide::RVar &y, int lanes) {
-    f.update(stage).reorder(row, x, y).vectorize(row, lanes);
+// A stage over keys: rows innermost, in vectors.
+void rows_in_vectors(Func f, int stage, const Halide::RDom &keys, int lanes) {
+    std::vector<Halide::VarOrRVar> order = {row};
+    for (int i = 0; i < keys.dimensions(); i++)
+        order.emplace_back(keys[i]);
+    f.update(stage).reorder(order).vectorize(row, lanes);
 }
 
 void results(const dsl::Attention &a, int lanes) {
@@ -36,33 +39,33 @@ void results(const dsl::Attention &a, int lanes) {
 void scores(const dsl::Attention &a, int lanes) {
     const dsl::Scores &s = a.scores;
     Func masked = s.masked, dot = s.dot;
-    rows_in_vectors(masked, dsl::Scores::store, s.store_keys.x, s.store_keys.y, lanes);
-    masked.update(dsl::Scores::store).unroll(row).unroll(s.store_keys.x);
-    rows_in_vectors(masked, dsl::Scores::cap, s.cap_keys.x, s.cap_keys.y, lanes);
-    rows_in_vectors(masked, dsl::Scores::bias, s.bias_keys.x, s.bias_keys.y, lanes);
-    rows_in_vectors(masked, dsl::Scores::attend, s.attend_keys.x, s.attend_keys.y, lanes);
-    masked.update(dsl::Scores::intervals).reorder(row, s.interval_keys.x, s.interval_keys.y, s.interval_keys.z).vectorize(row, lanes);
-    if (masked.num_update_definitions() > dsl::Scores::compiled)
-        rows_in_vectors(masked, dsl::Scores::compiled, s.compiled_keys.x, s.compiled_keys.y, lanes);
+    const Halide::RDom &store = s.updates.front().keys;
+    for (int i = 0; i < int(s.updates.size()); i++)
+        rows_in_vectors(masked, i, s.updates[i].keys, lanes);
+    masked.update(0).unroll(row).unroll(store.x);
 
-    dot.compute_at(masked, s.store_keys.y).bound_extent(row, a.blocking.rows_per_tile).bound_extent(lane, a.blocking.keys_per_panel);
+    const Var slot = dot.args()[2];
+    dot.compute_at(masked, store.y).bound_extent(slot, 1);
+    dot.bound_extent(row, a.blocking.rows_per_tile).bound_extent(lane, a.blocking.keys_per_panel);
     dot.vectorize(row, lanes).unroll(row).unroll(lane);
     dot.update().reorder(row, lane, s.dims).vectorize(row, lanes).unroll(row).unroll(lane);
 }
 
 void softmax_and_output(const dsl::Attention &a, int lanes) {
     const dsl::BlockState &p = a.partial;
-    Func weight = p.weight, output = p.output, state = a.fold.state, lane_maximum = p.lane_maximum, lane_sum = p.lane_sum;
-    lane_maximum.update().reorder(row, lane, p.maximum_panels).vectorize(row, lanes);
-    lane_sum.update().reorder(row, lane, p.sum_panels).vectorize(row, lanes);
-    rows_in_vectors(weight, 0, p.weight_keys.x, p.weight_keys.y, lanes);
+    Func output = p.output, state = a.fold.state, lane_maximum = p.lane_maximum, lane_sum = p.lane_sum;
+    lane_maximum.update().reorder(row, lane, p.maximum_slots).vectorize(row, lanes);
+    lane_sum.update().reorder(row, lane, p.sum_slots).vectorize(row, lanes);
+    rows_in_vectors(p.weight, 0, p.weight_keys, lanes);
+    rows_in_vectors(p.kept, 0, p.kept_keys, lanes);
     const Var dims("dims"), in_dims("in_dims");
-    output.update(dsl::BlockState::finite)
-        .split(dim, dims, in_dims, 8, TailStrategy::GuardWithIf)
-        .reorder(row, in_dims, p.finite_keys, dims)
-        .vectorize(row, lanes);
-    output.update(dsl::BlockState::careful).reorder(row, dim, p.careful_keys).vectorize(row, lanes);
-    rows_in_vectors(state, 0, a.fold.merge.x, a.fold.merge.y, lanes);
+    for (const auto &[stage, keys] : {std::pair{dsl::BlockState::finite, p.finite_keys}, {dsl::BlockState::dropped, p.dropped_keys}})
+        output.update(stage)
+            .split(dim, dims, in_dims, 8, TailStrategy::GuardWithIf)
+            .reorder(row, in_dims, keys.x, keys.y, dims)
+            .vectorize(row, lanes);
+    output.update(dsl::BlockState::careful).reorder(row, dim, p.careful_keys.x, p.careful_keys.y).vectorize(row, lanes);
+    state.update().reorder(row, a.fold.merge.x, a.fold.merge.y).vectorize(row, lanes);
 }
 
 } // namespace
@@ -78,11 +81,45 @@ dsl::Blocking materialized_blocking(const Machine &machine, int head_dim, const 
 
 void materialized_attention(const dsl::Attention &a, const Machine &machine) {
     const int lanes = machine.float_lanes;
-    for (Func f :
-         {a.ranges.gap_begin,    a.ranges.gap_end,  a.ranges.first,         a.ranges.end,      a.ranges.full_first, a.ranges.full_end,
-          a.ranges.task_first,   a.ranges.task_end, a.operands.query,       a.operands.key,    a.operands.value,    a.operands.value_lane,
-          a.operands.value_bits, a.scores.masked,   a.partial.lane_maximum, a.partial.maximum, a.partial.weight,    a.partial.lane_sum,
-          a.partial.sum,         a.partial.output,  a.fold.state,           a.fold.starved,    a.fold.attends})
+    const dsl::KeyRanges &r = a.ranges;
+    const dsl::Panels &p = a.panels;
+    const dsl::BlockState &b = a.partial;
+    for (Func f : {r.gap_begin,
+                   r.gap_end,
+                   r.gap_first,
+                   r.gap_last,
+                   r.first,
+                   r.end,
+                   r.full_first,
+                   r.full_end,
+                   r.task_first,
+                   r.task_end,
+                   p.attend.rows,
+                   p.bias.rows,
+                   p.reached,
+                   p.reach,
+                   p.allowed,
+                   p.allowed_cells,
+                   p.kind,
+                   p.list,
+                   a.operands.query,
+                   a.operands.key,
+                   a.operands.value,
+                   a.operands.value_lane,
+                   a.operands.value_bits,
+                   a.scores.relative_window,
+                   a.scores.masked,
+                   b.lane_maximum,
+                   b.maximum,
+                   b.weight,
+                   b.lane_sum,
+                   b.sum,
+                   b.kept,
+                   b.output,
+                   a.fold.state,
+                   a.fold.starved,
+                   a.fold.attends,
+                   a.fold.closing})
         per_head(a, f);
     results(a, lanes);
     scores(a, lanes);

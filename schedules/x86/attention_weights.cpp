@@ -12,7 +12,7 @@ using Halide::Var;
 void vectorized_weights(const dsl::AttentionWeights &w, const Machine &machine) {
     const int lanes = machine.float_lanes, keys_at_once = 8;
     const Var tokens("tokens"), in_tile("in_tile"), keys("keys"), in_keys("in_keys"), t("t"), all("all");
-    Func result = w.result, weight = w.weight, sum = w.sum, dot = w.dot, allowed = w.allowed, query = w.query, score = w.score;
+    Func result = w.result, weight = w.weight, sum = w.sum, dot = w.dot, allowed = w.allowed, query = w.query;
 
     result.split(token, tokens, in_tile, lanes, TailStrategy::GuardWithIf)
         .reorder(key, in_tile, tokens, head, batch)
@@ -25,7 +25,7 @@ void vectorized_weights(const dsl::AttentionWeights &w, const Machine &machine) 
         f.compute_at(result, all).bound_extent(head, 1).bound_extent(batch, 1).vectorize(token, lanes, TailStrategy::GuardWithIf);
     sum.update().reorder(token, w.keys).vectorize(token, lanes, TailStrategy::GuardWithIf);
     weight.split(key, keys, in_keys, keys_at_once, TailStrategy::GuardWithIf);
-    for (Func f : {dot, allowed, score})
+    for (Func f : {dot, allowed, w.score, w.biased})
         f.compute_at(weight, keys).vectorize(token, lanes, TailStrategy::GuardWithIf);
     dot.update().reorder(token, key, w.dims).vectorize(token, lanes, TailStrategy::GuardWithIf);
     allowed.update().reorder(token, w.intervals, key).vectorize(token, lanes, TailStrategy::GuardWithIf);

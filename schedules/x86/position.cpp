@@ -6,22 +6,74 @@ namespace attune::schedules::x86 {
 
 using namespace dsl::axes;
 using Halide::Func;
+using Halide::RVar;
 using Halide::TailStrategy;
+using Halide::Var;
+
+namespace {
+
+constexpr int tokens_per_task = 16; // their rows of a table stay in the first-level cache for all heads
+
+const Var task{"task"}, step{"step"}, lane{"lane"};
+
+} // namespace
 
 void vectorized_rotary(const dsl::Rotary &r, const Machine &machine) {
     const int lanes = machine.float_lanes;
-    Func output = r.output, result = r.result, turns = r.turns_per_token;
-    output.reorder(dim, head, batch, token).vectorize(dim, lanes, TailStrategy::GuardWithIf).parallel(token);
-    result.compute_at(output, head).vectorize(dim, lanes, TailStrategy::GuardWithIf);
-    turns.compute_root();
-    for (Func f : {r.cosine, r.sine})
-        f.compute_at(output, token).vectorize(f.args()[0], lanes, TailStrategy::GuardWithIf);
+    Func output = r.output, turned = r.turned;
+    const Var pair = turned.args()[0], plane = turned.args()[1];
+    const RVar pair_step("pair_step"), pair_lane("pair_lane"), channel_step("channel_step"), channel_lane("channel_lane");
+
+    // Both channels of a vector of pairs, one after the other: interleaved, the two stores become one.
+    output.update(dsl::Rotary::turn)
+        .split(r.pairs.y, pair_step, pair_lane, lanes, TailStrategy::GuardWithIf)
+        .split(token, task, token, tokens_per_task, TailStrategy::GuardWithIf)
+        .reorder(r.pairs.x, pair_lane, pair_step, token, head, task, batch)
+        .allow_race_conditions() // each channel is stored once
+        .unroll(r.pairs.x)
+        .vectorize(pair_lane)
+        .fuse(task, batch, task)
+        .parallel(task);
+    turned.compute_at(output, pair_step).bound(plane, 0, 2).bound_extent(pair, lanes).vectorize(pair).unroll(plane);
+
+    // The channels that pass are outermost: where there are none, no loop runs at all.
+    output.update(dsl::Rotary::pass)
+        .split(r.passed, channel_step, channel_lane, lanes, TailStrategy::GuardWithIf)
+        .reorder(channel_lane, token, head, batch, channel_step)
+        .vectorize(channel_lane)
+        .fuse(head, batch, task)
+        .parallel(task);
+}
+
+void vectorized_rotary_table(const dsl::RotaryTable &t, const Machine &machine) {
+    Func table = t.table;
+    const Var pair = table.args()[0], plane = table.args()[1];
+    for (Func f : {t.frequencies.shared, t.frequencies.turns_per_token, t.frequencies.magnitude, t.stream})
+        f.compute_root();
+    table.bound(plane, 0, 2)
+        .split(pair, step, lane, machine.float_lanes, TailStrategy::GuardWithIf)
+        .split(token, task, token, tokens_per_task, TailStrategy::GuardWithIf)
+        .reorder(lane, plane, step, token, task, batch)
+        .vectorize(lane)
+        .unroll(plane)
+        .fuse(task, batch, task)
+        .parallel(task);
+    table.specialize(t.streams == 1); // one position a token: no gather
 }
 
 void vectorized_sinusoidal(const dsl::Sinusoidal &s, const Machine &machine) {
     Func table = s.table, turns = s.turns_per_token;
-    table.vectorize(dim, machine.float_lanes, TailStrategy::GuardWithIf).parallel(token);
+    table.vectorize(dim, machine.float_lanes, TailStrategy::GuardWithIf).fuse(token, batch, task).parallel(task);
     turns.compute_root();
+}
+
+void vectorized_add_positions(const dsl::AddPositions &a, const Machine &machine) {
+    Func output = a.output;
+    output.split(token, task, token, tokens_per_task, TailStrategy::GuardWithIf)
+        .reorder(dim, token, head, task, batch)
+        .vectorize(dim, machine.float_lanes, TailStrategy::GuardWithIf)
+        .fuse(task, batch, task)
+        .parallel(task);
 }
 
 } // namespace attune::schedules::x86

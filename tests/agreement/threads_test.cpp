@@ -114,18 +114,43 @@ TEST(ThreadsOfOtherOperations, AnyNumberGivesTheSameBits) {
     Random random(1);
     const Tensor<float> x({4, 8, 50, 64});
     random.fill_normal(x);
-    for (const std::string &schedule : schedules_of("softmax")) {
-        const Tensor<float> one(x.extent), many(x.extent), turned(x.extent), turned_by_many(x.extent);
-        Call single(1);
-        ASSERT_TRUE(softmax(x.view(), one.view(), {1, false, schedule}, &single).ok());
-        ASSERT_TRUE(rotary(x.view(), turned.view(), {10000, ATTUNE_ROTARY_HALF, 0, 3, ""}, &single).ok());
-        for (int32_t threads : {2, 3, 7}) {
-            Call call(threads);
-            ASSERT_TRUE(softmax(x.view(), many.view(), {1, false, schedule}, &call).ok());
-            ASSERT_TRUE(rotary(x.view(), turned_by_many.view(), {10000, ATTUNE_ROTARY_HALF, 0, 3, ""}, &call).ok());
-            EXPECT_TRUE(same_bits(many, one) && same_bits(turned_by_many, turned)) << schedule << ", " << threads << " threads";
-        }
+    const Tensor<float> turned(x.extent);
+    RotaryOptions rotation;
+    rotation.offset = 3;
+    Call single(1);
+    ASSERT_TRUE(rotary(x.view(), turned.view(), rotation, &single).ok());
+    for (int32_t threads : {2, 3, 7}) {
+        const Tensor<float> many(x.extent);
+        Call call(threads);
+        ASSERT_TRUE(rotary(x.view(), many.view(), rotation, &call).ok());
+        EXPECT_TRUE(same_bits(many, turned)) << threads << " threads";
     }
+    for (const std::string &schedule : schedules_of("softmax"))
+        for (int32_t axis : {0, 2, 3}) {
+            const Tensor<float> one(x.extent), many(x.extent);
+            ASSERT_TRUE(softmax(x.view(), one.view(), {1, false, axis, nullptr, schedule}, &single).ok());
+            for (int32_t threads : {2, 3, 7}) {
+                Call call(threads);
+                ASSERT_TRUE(softmax(x.view(), many.view(), {1, false, axis, nullptr, schedule}, &call).ok());
+                EXPECT_TRUE(same_bits(many, one)) << schedule << ", axis " << axis << ", " << threads << " threads";
+            }
+        }
+}
+
+TEST(ThreadsOfOtherOperations, MergeGivesTheSameBits) {
+    Random random(2);
+    const Tensor<float> a({2, 3, 150, 40}), b({2, 3, 150, 40}), a_lse({2, 3, 150}), b_lse({2, 3, 150});
+    for (const Tensor<float> *tensor : {&a, &b, &a_lse, &b_lse})
+        random.fill_normal(*tensor);
+    const auto merged = [&](int32_t threads) {
+        const Tensor<float> out(a.extent), lse(a_lse.extent);
+        Call call(threads);
+        EXPECT_TRUE(merge({a.view(), a_lse.view()}, {b.view(), b_lse.view()}, {out.view(), lse.view()}, "", &call).ok());
+        return out;
+    };
+    const Tensor<float> one = merged(1);
+    for (int32_t threads : {2, 3, 7})
+        EXPECT_TRUE(same_bits(merged(threads), one)) << threads << " threads";
 }
 
 } // namespace

@@ -49,6 +49,18 @@ class Bench(command.CommandTest):
         self.assert_counts(4 * 8 * 1024 * 1024 * 64 / 2, "--case", "causal_d64")
         self.assert_counts(4 * 8 * 1024 * 1025 * 64 / 2, "--case", "causal_d64", "--mask", "causal")
 
+    def test_mask_cases_count_what_is_attended(self):
+        each = 4 * 2 * (64 + 64)
+        self.assert_counts(each * 8 * 512 * 513 / 2, "--case", "mask_causal_documents")
+        self.assert_counts(each * 4096 * 3001, "--case", "mask_lengths")
+        self.assert_counts(each * 4096 * 4096, "--case", "mask_tensor")  # all its blocks have cells to compute
+
+    def test_scaling(self):
+        *lines, fit = [json.loads(line) for line in self.run_well("bench", *QUICK, "--scaling").splitlines()]
+        self.assertEqual([line["case"] for line in lines], [f"window_256_over_{4096 * 2 ** i}" for i in range(5)])
+        self.assertEqual(fit["schedule"], "flash")
+        self.assertGreater(fit["scaling_exponent"], 0)
+
     def test_one_query_rotates_over_memory(self):
         (line,) = self.lines("--shape", "1,4,1,1,4096,128")
         self.assertAlmostEqual(line["kv_gbps"] * line["ms"] * 1e6 / (2 * 4096 * 128 * 4), 1, delta=2e-3)
@@ -68,7 +80,7 @@ class Bench(command.CommandTest):
             (("--dtype", "bf16"), ("--dtype", "bf16", "f32")), (("--schedule", "flash,flash"), "flash"), (("--schedule", "flash,"), "--schedule"),
             (("--case", "short_d64", "--schedule", "nonsense"), "nonsense"), (("--case", "short_d64", "--mask", "nonsense"), "nonsense"),
             (("--shape", "1,1,1,2,3,4", "--mask", "causal"), "causal"), (("--seconds", "0"), "--seconds"), (("--seconds", "nan"), "--seconds"),
-            (("--threads", "0"), "--threads")]:
+            (("--threads", "0"), "--threads"), (("--masks", "--scaling"), "--masks"), (("--scaling", "--case", "short_d64"), "--case")]:
             with self.subTest(arguments):
                 self.refuse("bench", *arguments, says=says)
 

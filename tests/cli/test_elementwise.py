@@ -1,4 +1,4 @@
-"""attune run softmax, rotary and sinusoidal: values of every option, ranks, and edge shapes."""
+"""attune run softmax, rotary, sinusoidal and add-positions: values of every option, ranks, and edge shapes."""
 
 import command
 import oracle
@@ -71,6 +71,37 @@ class Rotary(command.CommandTest):
         for schedule in ("reference", "vectorized"):
             self.check(x, "--schedule", schedule)
 
+    def test_positions(self):
+        x = self.normal(2, 3, 4, 8)
+        for descr in ("<i4", "<i8"):
+            own = self.write("p.npy", Array((2, 4), [5, -3, 1000, 7, 0, 1, 2, 3], descr))
+            self.check(x, "--positions", "p.npy", position=lambda stream, batch, token: own[batch, token])
+        shared = self.write("p.npy", Array((4,), [5, -3, 1000, 7], "<i8"))
+        self.check(x, "--positions", "p.npy", position=lambda stream, batch, token: shared[token,])
+
+    def test_streams(self):
+        x = self.normal(2, 3, 4, 12)
+        streams = self.write("p.npy", Array((3, 1, 4), [5, -3, 100, 7, 0, 1, 2, 3, 9, 8, 7, 6], "<i4"))
+        where = lambda stream, batch, token: streams[stream, 0, token]
+        self.check(x, "--positions", "p.npy", "--sections", "1,3,2", position=where, sections=(1, 3, 2))
+        self.check(x, "--positions", "p.npy", "--axes", "3", position=where, axes=3)
+        self.check(x, "--positions", "p.npy", "--axes", "3", "--layout", "interleaved", position=where, axes=3, interleaved=True)
+
+    def test_scaling(self):
+        x = self.normal(2, 6, 16)
+        self.check(x, "--scaling", "linear(4)", scaled=lambda frequency: frequency / 4)
+        self.check(x, "--scaling", "ntk(4)", base=10000.0 * 4 ** (16 / 14))
+
+    def test_bad_positions(self):
+        self.write("x.npy", self.normal(3, 8))
+        for array, says in [(Array((3,), [1.0] * 3), "<f4"), (Array((2,), [0, 1], "<i8"), "positions.extent[0] is 2; it must be 3"),
+                            (Array((3,), [0, 1, 1 << 31], "<i8"), "positions[2] is 2147483648"), (Array((), [1], "<i8"), "rank 0")]:
+            self.write("p.npy", array)
+            self.refuse("run", "rotary", "x.npy", "-o", "y.npy", "--positions", "p.npy", says=says)
+        for option, value, says in [("--sections", "1,x", "--sections is x"), ("--sections", "1,,3", "--sections is"), ("--sections", "1,2", "sections"),
+                                    ("--axes", "3", "axes is 3"), ("--axes", "-1", "--axes is -1"), ("--scaling", "linear(0)", "factor is '0'")]:
+            self.refuse("run", "rotary", "x.npy", "-o", "y.npy", option, value, says=says)
+
     def test_bad_widths(self):
         self.write("x.npy", self.normal(3, 8))
         for width in ("7", "10"):
@@ -99,6 +130,37 @@ class Sinusoidal(command.CommandTest):
         self.refuse("run", "sinusoidal", "--dim", "4", "-o", "y.npy", says="--tokens")
         self.refuse("run", "sinusoidal", "--tokens", "4", "-o", "y.npy", says="--dim")
         self.refuse("run", "sinusoidal", "--tokens", "4", "--dim", "4", says="--output")
+
+
+class AddPositions(command.CommandTest):
+    def check(self, x, row, *options):
+        """row(batch, token) is what is added to each head's token."""
+        self.write("x.npy", x)
+        self.run_well("run", "add-positions", "x.npy", "-o", "y.npy", *options)
+        heads = x.shape[1] if len(x.shape) == 4 else 1
+        tokens, dim = x.shape[-2:]
+        added = [row(i // dim // tokens // heads, i // dim % tokens)[i % dim] for i in range(len(x.values))]
+        self.assert_close("y.npy", Array(x.shape, [value + more for value, more in zip(x.values, added)]), tolerance=1e-5)
+
+    def test_sinusoidal(self):
+        table = oracle.sinusoidal(12, 7, base=50.0)
+        row = lambda token: table.values[token * 7:token * 7 + 7]
+        self.check(self.normal(4, 7), lambda batch, token: row(token + 3), "--base", "50", "--offset", "3")
+        for schedule in ("reference", "vectorized"):
+            self.check(self.normal(2, 3, 4, 7), lambda batch, token: row(token), "--base", "50", "--schedule", schedule, "--threads", "2")
+        numbers = self.write("p.npy", Array((2, 4), [11, 0, 5, 5, 2, 3, 1, 0], "<i4"))
+        self.check(self.normal(2, 3, 4, 7), lambda batch, token: row(numbers[batch, token]), "--base", "50", "--positions", "p.npy")
+
+    def test_learned(self):
+        table = self.write("t.npy", self.normal(6, 5))
+        row = lambda token: table.values[token * 5:token * 5 + 5]
+        self.check(self.normal(2, 3, 4, 5), lambda batch, token: row(token + 2), "--table", "t.npy", "--offset", "2")
+        numbers = self.write("p.npy", Array((4,), [5, 0, 5, 3], "<i8"))
+        self.check(self.normal(3, 4, 5), lambda batch, token: row(numbers[token,]), "--table", "t.npy", "--positions", "p.npy")
+        self.write("x.npy", self.normal(4, 5))
+        self.refuse("run", "add-positions", "x.npy", "-o", "y.npy", "--table", "t.npy", "--offset", "3", says="offset is 3; it must be 0 to 2")
+        self.write("t.npy", self.normal(6, 4))
+        self.refuse("run", "add-positions", "x.npy", "-o", "y.npy", "--table", "t.npy", says="table.extent[1] is 4; it must be 5")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,10 @@ import os
 import command
 
 SCHEDULES = {"attention": {"reference", "materialized", "flash"}, "attention_weights": {"reference", "vectorized"}, "softmax": {"reference", "vectorized"},
-             "log_softmax": {"reference", "vectorized"}, "rotary_half": {"reference", "vectorized"}, "rotary_interleaved": {"reference", "vectorized"},
+             "log_softmax": {"reference", "vectorized"}, "log_sum_exp": {"reference", "vectorized"}, "softmax_columns": {"reference", "vectorized"},
+             "log_softmax_columns": {"reference", "vectorized"}, "log_sum_exp_columns": {"reference", "vectorized"},
+             "merge": {"reference", "vectorized"}, "alibi_slopes": {"reference", "vectorized"}, "relative_bias": {"reference", "vectorized"},
+             "rotary_half": {"reference", "vectorized"}, "rotary_interleaved": {"reference", "vectorized"},
              "sinusoidal": {"reference", "vectorized"}}
 
 
@@ -17,8 +20,9 @@ class List(command.CommandTest):
     def test_json(self):
         self.assertEqual(set(self.list), {"cpu", "kernels"})
         for kernel in self.list["kernels"]:
-            self.assertEqual(set(kernel), {"name", "operation", "schedule", "dtype", "head_dim", "value_dim", "mask", "params", "targets"})
-            self.assertEqual(kernel["dtype"], "f32")
+            self.assertEqual(set(kernel), {"name", "operation", "schedule", "dtype", "head_dim", "value_dim", "mask", "score", "position", "params",
+                                           "targets"})
+            self.assertIn(kernel["dtype"], ("f32", "f16", "bf16"))
         names = [kernel["name"] for kernel in self.list["kernels"]]
         self.assertEqual(len(names), len(set(names)))
 

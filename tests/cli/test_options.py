@@ -5,7 +5,7 @@ ATTENTION = ("run", "attention", "x.npy", "x.npy", "x.npy", "-o", "o.npy")
 SOFTMAX = ("run", "softmax", "x.npy", "-o", "o.npy")
 ROTARY = ("run", "rotary", "x.npy", "-o", "o.npy")
 SINUSOIDAL = ("run", "sinusoidal", "-o", "o.npy")
-COMMANDS = [(), ("list",), ("run",), ("run", "attention"), ("run", "softmax"), ("run", "rotary"), ("run", "sinusoidal"), ("bench",)]
+COMMANDS = [(), ("list",), ("run",), ("run", "attention"), ("run", "softmax"), ("run", "rotary"), ("run", "sinusoidal"), ("explain",), ("bench",)]
 
 NOT_NUMBERS = ("", "x", "nan", "NaN", "inf", "-inf", "infinity", "1e999", "-1e999", "1,5", "1.0x", " 1", "1 ", "0x10", "--1", "+-1", "1e")
 NOT_FLOATS = ("1e39", "-1e39", "1e-60")

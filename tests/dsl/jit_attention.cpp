@@ -46,12 +46,12 @@ Tensor<int32_t> interval_table(const AttentionProblem &problem) {
             count = std::max(count, rows.back().size());
         }
     }
-    Tensor<int32_t> table({problem.batch(), problem.queries(), static_cast<int64_t>(count), 2});
+    Tensor<int32_t> table({problem.batch(), 1, problem.queries(), static_cast<int64_t>(count), 2});
     table.fill(static_cast<int32_t>(problem.keys()));
     for (size_t row = 0; row < rows.size(); row++)
         for (size_t r = 0; r < rows[row].size(); r++)
             for (int end = 0; end < 2; end++)
-                table(row / problem.queries(), row % problem.queries(), r, end) = rows[row][r][end];
+                table(row / problem.queries(), 0, row % problem.queries(), r, end) = rows[row][r][end];
     return table;
 }
 
@@ -61,19 +61,26 @@ JitAttention::JitAttention(int head_dim, std::optional<dsl::Mask> mask) {
     inputs_.head_dim = head_dim != 0 ? Halide::Expr(head_dim) : query_.dim(0).extent();
     inputs_.value_dim = head_dim != 0 ? Halide::Expr(head_dim) : value_.dim(0).extent();
     inputs_.heads_per_group = query_.dim(2).extent() / key_.dim(2).extent();
-    inputs_.intervals = {intervals_, intervals_.dim(1).extent(), inputs_.queries};
+    inputs_.intervals = {intervals_, intervals_.dim(1).extent()};
     inputs_.mask = std::move(mask);
     inputs_.attend = attend_, inputs_.bias = bias_;
-    inputs_.use_attend = use_attend_, inputs_.use_bias = use_bias_;
+    inputs_.relative = relative_, inputs_.sinks = sinks_;
+    inputs_.use_attend = use_attend_, inputs_.use_bias = use_bias_, inputs_.use_relative = use_relative_, inputs_.use_sinks = use_sinks_;
+    inputs_.attend_contiguous = attend_.dim(0).stride() == 1, inputs_.bias_contiguous = bias_.dim(0).stride() == 1;
+    inputs_.dropout = {threshold_, seed_low_, seed_high_};
     inputs_.scale = scale_, inputs_.softcap = softcap_, inputs_.temperature = temperature_;
     query_.dim(0).set_bounds(0, inputs_.head_dim), key_.dim(0).set_bounds(0, inputs_.head_dim);
     value_.dim(0).set_bounds(0, inputs_.value_dim);
-    attend_.dim(0).set_stride(Halide::Expr()), bias_.dim(0).set_stride(Halide::Expr());
+    for (Halide::ImageParam *tensor : {&attend_, &bias_, &relative_, &sinks_})
+        tensor->dim(0).set_stride(Halide::Expr());
 }
 
 dsl::Attention JitAttention::declare(const dsl::Blocking &blocking) {
     const dsl::Attention attention = dsl::attention(inputs_, blocking);
-    pipeline = Halide::Pipeline({attention.output, attention.lse});
+    std::vector<Halide::Func> outputs = {attention.output, attention.lse};
+    if (inputs_.count_panels) outputs.push_back(attention.counts);
+    pipeline = Halide::Pipeline(outputs);
+    rows_per_tile_ = blocking.rows_per_tile;
     Halide::OutputImageParam out = Halide::Func(attention.output).output_buffer(), lse = Halide::Func(attention.lse).output_buffer();
     out.dim(0).set_bounds(0, inputs_.value_dim), out.dim(1).set_bounds(0, inputs_.queries), lse.dim(0).set_bounds(0, inputs_.queries);
     return attention;
@@ -90,8 +97,14 @@ void JitAttention::bind(const AttentionProblem &problem) {
     attend_tensor_ = problem.boolean_mask ? problem.boolean_mask->broadcast(cells) : filler<uint8_t>(cells);
     bias_tensor_ = problem.bias ? problem.bias->broadcast(cells) : filler<float>(cells);
     query_.set(buffer_of(problem.q)), key_.set(buffer_of(problem.k)), value_.set(buffer_of(problem.v));
-    intervals_.set(buffer_of(table_)), attend_.set(buffer_of(attend_tensor_)), bias_.set(buffer_of(bias_tensor_));
+    const Extents per_head{problem.batch(), problem.query_heads(), problem.queries(), static_cast<int64_t>(table_.extent[3]), 2};
+    relative_tensor_ = Tensor<float>({problem.batch(), problem.query_heads(), problem.queries() + problem.keys() - 1});
+    sinks_tensor_ = Tensor<float>({problem.query_heads()});
+    relative_tensor_.fill(0), sinks_tensor_.fill(0);
+    intervals_.set(buffer_of(table_.broadcast(per_head))), attend_.set(buffer_of(attend_tensor_)), bias_.set(buffer_of(bias_tensor_));
     use_attend_.set(problem.boolean_mask.has_value()), use_bias_.set(problem.bias.has_value());
+    relative_.set(buffer_of(relative_tensor_)), sinks_.set(buffer_of(sinks_tensor_));
+    use_relative_.set(0), use_sinks_.set(0), threshold_.set(0), seed_low_.set(0), seed_high_.set(0);
     scale_.set(problem.scale.value_or(1 / std::sqrt(static_cast<float>(problem.dim()))));
     softcap_.set(problem.softcap), temperature_.set(problem.temperature);
 }
@@ -99,9 +112,14 @@ void JitAttention::bind(const AttentionProblem &problem) {
 JitResult JitAttention::run(const AttentionProblem &problem) {
     bind(problem);
     const Extents rows{problem.batch(), problem.query_heads(), problem.queries()};
-    JitResult result{Tensor<float>({rows[0], rows[1], rows[2], problem.value_dim()}), Tensor<float>(rows)};
-    Halide::Buffer<float> out = buffer_of(result.out), lse = buffer_of(result.lse);
-    pipeline.realize({out, lse}, target_);
+    const int64_t tiles = (rows[2] + rows_per_tile_ - 1) / rows_per_tile_;
+    JitResult result{Tensor<float>({rows[0], rows[1], rows[2], problem.value_dim()}), Tensor<float>(rows), {}};
+    std::vector<Halide::Buffer<>> outputs = {buffer_of(result.out), buffer_of(result.lse)};
+    if (inputs_.count_panels) {
+        result.counts = Tensor<int32_t>({rows[0], rows[1], tiles, 2});
+        outputs.push_back(buffer_of(result.counts));
+    }
+    pipeline.realize(Halide::Realization(outputs), target_);
     return result;
 }
 

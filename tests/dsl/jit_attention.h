@@ -19,11 +19,12 @@ template <typename T> Halide::Buffer<T> buffer_of(const Tensor<T> &tensor) {
     return Halide::Buffer<T>(tensor.data(), static_cast<int>(shape.size()), shape.data());
 }
 
-/** The problem's textual mask, offsets and key lengths as the table dsl::KeyIntervals reads: [B,N,R,2]. */
+/** The problem's textual mask, offsets and key lengths as the table dsl::KeyIntervals reads: [B,1,N,R,2]. */
 Tensor<int32_t> interval_table(const AttentionProblem &problem);
 
 struct JitResult {
     Tensor<float> out, lse;
+    Tensor<int32_t> counts; // [B,Hq,tiles,2], where the pipeline counts panels
 };
 
 class JitAttention {
@@ -32,6 +33,8 @@ public:
     explicit JitAttention(int head_dim = 0, std::optional<dsl::Mask> mask = std::nullopt);
 
     const dsl::AttentionInputs &inputs() const { return inputs_; }
+    /** To be called before declare(). */
+    void count_panels() { inputs_.count_panels = true; }
 
     /** Declares the pipeline; what comes back is to be scheduled before compile(). */
     dsl::Attention declare(const dsl::Blocking &blocking);
@@ -45,15 +48,18 @@ public:
 
 private:
     Halide::ImageParam query_{Halide::Float(32), 4, "query"}, key_{Halide::Float(32), 4, "key"}, value_{Halide::Float(32), 4, "value"};
-    Halide::ImageParam intervals_{Halide::Int(32), 4, "intervals"};
+    Halide::ImageParam intervals_{Halide::Int(32), 5, "intervals"};
     Halide::ImageParam attend_{Halide::UInt(8), 4, "attend"}, bias_{Halide::Float(32), 4, "bias"};
-    Halide::Param<int32_t> use_attend_, use_bias_;
+    Halide::ImageParam relative_{Halide::Float(32), 3, "relative"}, sinks_{Halide::Float(32), 1, "sinks"};
+    Halide::Param<int32_t> use_attend_, use_bias_, use_relative_, use_sinks_;
     Halide::Param<float> scale_, softcap_, temperature_;
+    Halide::Param<uint32_t> threshold_, seed_low_, seed_high_;
     dsl::AttentionInputs inputs_;
     Halide::Target target_;
     Tensor<int32_t> table_; // what is bound: Halide's buffers don't own it
     Tensor<uint8_t> attend_tensor_;
-    Tensor<float> bias_tensor_;
+    Tensor<float> bias_tensor_, relative_tensor_, sinks_tensor_;
+    int rows_per_tile_ = 1;
 };
 
 /** Every Func that the pipeline's outputs call, whole and in memory, one after another. */

@@ -22,8 +22,8 @@ inline std::vector<MaskCase> mask_cases() {
     using namespace dsl;
     using Halide::Expr;
     const Mask every_third([](const Cell &c) { return (c.query - c.key) % 3 == 0; });
-    const Mask documents([](const Cell &c) { return c.query / 5 == c.key / 5; });
-    auto dilated = [](int i, int j) { return ((i - j) % 3 + 3) % 3 == 0; };
+    const Mask fives([](const Cell &c) { return c.query / 5 == c.key / 5; });
+    auto divides = [](int step, int distance) { return distance % step == 0; };
     return {
         {"causal", [](Expr o) { return causal(o); }, [](int i, int j, int o) { return j <= i + o; }},
         {"window", [](Expr o) { return window(3, 2, o); }, [](int i, int j, int o) { return i + o - 3 <= j && j <= i + o + 2; }},
@@ -46,9 +46,14 @@ inline std::vector<MaskCase> mask_cases() {
          [](int i, int j, int o) { return (i + o - 3 <= j && j <= i + o) || j < 4; }, false, false},
         {"causal_and_window_or_prefix", [](Expr o) { return (causal(o) & window(5, 1, o)) | prefix(4); },
          [](int i, int j, int o) { return (j <= i + o && j >= i + o - 5) || j < 4; }, false, false},
-        {"dilated", [=](Expr o) { return causal(o) & every_third; }, [=](int i, int j, int o) { return j <= i + o && dilated(i, j); },
+        {"every_third", [=](Expr o) { return causal(o) & every_third; },
+         [=](int i, int j, int o) { return j <= i + o && divides(3, i - j); }, false, false},
+        {"dilated", [](Expr o) { return dilated(3, o); }, [=](int i, int j, int o) { return divides(3, i + o - j); }, false, false},
+        {"dilated_by_one", [](Expr o) { return dilated(1, o); }, [](int, int, int) { return true; }},
+        {"strided", [](Expr) { return strided(4, 2); }, [](int, int j, int) { return j % 4 < 2; }, false, false},
+        {"strided_causal", [](Expr o) { return causal(o) & strided(5, 1); }, [](int i, int j, int o) { return j <= i + o && j % 5 == 0; },
          false, false},
-        {"documents", [=](Expr) { return documents; }, [](int i, int j, int) { return i / 5 == j / 5; }, false, false},
+        {"fives", [=](Expr) { return fives; }, [](int i, int j, int) { return i / 5 == j / 5; }, false, false},
         {"strided_or_local", [](Expr o) { return causal(o) & Mask([](const Cell &c) { return c.key % 4 == 0 || c.query - c.key < 3; }); },
          [](int i, int j, int o) { return j <= i + o && (j % 4 == 0 || i - j < 3); }, false, false},
     };

@@ -47,6 +47,28 @@ TEST_F(MaskOfData, KeyLengthsHoldPerBatchItem) {
     got.for_each_element([&](int j, int i, int h, int b) { EXPECT_EQ(got(j, i, h, b) != 0, j < lengths(b)); });
 }
 
+TEST_F(MaskOfData, ADocumentAttendsToItself) {
+    Buffer<int32_t> of_queries(4, 2), of_keys(5, 2);
+    of_queries.for_each_element([&](int i, int b) { of_queries(i, b) = (i + b) / 2 - 1; });
+    of_keys.for_each_element([&](int j, int b) { of_keys(j, b) = (j + 2 * b) / 3 - 1; });
+    const Buffer<uint8_t> got = evaluate(dsl::documents(Func(of_queries), Func(of_keys)));
+    got.for_each_element([&](int j, int i, int h, int b) { EXPECT_EQ(got(j, i, h, b) != 0, of_queries(i, b) == of_keys(j, b)); });
+}
+
+TEST_F(MaskOfData, BlocksOfAMapAttend) {
+    Buffer<uint8_t> map(3, 2, 3, 2); // blocks of 3 queries and 2 keys
+    map.for_each_element([&](int c, int r, int h, int b) { map(c, r, h, b) = uint8_t((c + r + h + b) % 2); });
+    const Buffer<uint8_t> got = evaluate(dsl::blocks(Func(map), 3, 2));
+    got.for_each_element([&](int j, int i, int h, int b) { EXPECT_EQ(got(j, i, h, b) != 0, map(j / 2, i / 3, h, b) != 0); });
+}
+
+TEST_F(MaskOfData, AFarOffsetDilatesAsItsRemainder) {
+    for (const int offset : {INT32_MAX, INT32_MIN}) {
+        const Buffer<uint8_t> got = evaluate(dsl::dilated(3, offset));
+        got.for_each_element([&](int j, int i, int h, int b) { EXPECT_EQ(got(j, i, h, b) != 0, (int64_t(i) + offset - j) % 3 == 0); });
+    }
+}
+
 TEST_F(MaskOfData, AnyByteButZeroAttends) {
     Buffer<uint8_t> tensor(5, 4, 3, 2);
     tensor.for_each_element([&](int j, int i, int h, int b) { tensor(j, i, h, b) = uint8_t((j + 5 * i + 7 * h + 11 * b) % 4 * 85); });

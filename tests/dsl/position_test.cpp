@@ -2,6 +2,7 @@
 #include "dsl/position.h"
 
 #include "compare.h"
+#include "golden_frequencies.h"
 #include "jit_attention.h"
 #include "position_oracle.h"
 #include "random.h"
@@ -9,31 +10,113 @@
 namespace attune::test {
 namespace {
 
+dsl::RotaryLayout declared(RotaryLayout layout) {
+    return layout == RotaryLayout::half ? dsl::RotaryLayout::half : dsl::RotaryLayout::interleaved;
+}
+
+int scaling_of(const RotaryModel &model) {
+    const std::vector<std::string> names = {"", "linear", "ntk", "yarn", "llama3"};
+    return static_cast<int>(std::find(names.begin(), names.end(), model.scaling) - names.begin());
+}
+
+/** The model's scaling of embeddings of `width` channels. */
+dsl::FrequencyInputs inputs_of(const RotaryModel &m, int64_t width) {
+    const bool yarn = m.scaling == "yarn";
+    return {Halide::Expr(static_cast<int>(width)),
+            Halide::Expr(m.base),
+            Halide::Expr(scaling_of(m)),
+            Halide::Expr(m.factor),
+            Halide::Expr(m.original),
+            Halide::Expr(yarn ? m.beta_slow : m.low),
+            Halide::Expr(yarn ? m.beta_fast : m.high)};
+}
+
+TEST(Frequencies, AreTheGoldenOnes) {
+    for (const golden::Frequencies &golden : golden::frequencies()) {
+        const dsl::Frequencies f = dsl::frequencies(inputs_of(golden.model, golden.model.width));
+        compute_all_at_root(Halide::Pipeline({f.turns_per_token, f.magnitude}));
+        const Halide::Buffer<double> turns = Halide::Func(f.turns_per_token).realize({static_cast<int>(golden.radians.size())});
+        const Halide::Buffer<float> magnitude = Halide::Func(f.magnitude).realize();
+        EXPECT_NEAR(magnitude(), golden.magnitude, 1e-7) << golden.name;
+        for (int pair = 0; pair < turns.width(); pair++)
+            EXPECT_NEAR(turns(pair) * 6.283185307179586476925287, golden.radians[pair], 1e-14 * golden.radians[pair])
+                << golden.name << ", pair " << pair;
+    }
+}
+
+/** The table of 3 tokens in each of 2 items, all streams around `first`. */
+void expect_table(const RotaryModel &model, int64_t first) {
+    const int streams = static_cast<int>(std::max<int64_t>(model.sections.size(), model.axes)), pairs = static_cast<int>(model.width / 2);
+    const auto position = [&](int64_t stream, int64_t batch, int64_t token) { return first + 7 * stream - 3 * batch + token; };
+    Halide::Buffer<int32_t> positions(3, streams, 2), ends(streams);
+    positions.for_each_element([&](int n, int s, int b) { positions(n, s, b) = static_cast<int32_t>(position(s, b, n)); });
+    int end = 0;
+    for (int s = 0; s < streams; s++)
+        ends(s) = end += model.sections.empty() ? pairs / streams : static_cast<int>(model.sections[s]);
+    const dsl::RotaryTable table =
+        dsl::rotary_table(inputs_of(model, model.width / model.axes), {Halide::Func(positions), streams, Halide::Func(ends)});
+    compute_all_at_root(Halide::Pipeline(table.table));
+    const Halide::Buffer<float> got = Halide::Func(table.table).realize({pairs, 2, 3, 2});
+
+    // Interleaved pairs (1, 0) become (cos, sin).
+    RotaryModel interleaved = model;
+    interleaved.layout = RotaryLayout::interleaved;
+    const Tensor<float> x({2, 1, 3, model.width});
+    x.each([even = true](float &value) mutable { value = std::exchange(even, !even) ? 1.0f : 0.0f; });
+    const std::vector<double> exact = rotary_in_long_double(x, interleaved, position);
+    for (int b = 0; b < 2; b++)
+        for (int n = 0; n < 3; n++)
+            for (int channel = 0; channel < model.width; channel++)
+                ASSERT_NEAR(got(channel / 2, channel % 2, n, b), exact[(b * 3 + n) * model.width + channel], 5e-7)
+                    << model.scaling_text() << ", item " << b << ", token " << n << ", channel " << channel << " from " << first;
+}
+
+TEST(RotaryTable, HoldsEveryScaling) {
+    for (const golden::Frequencies &golden : golden::frequencies())
+        for (int64_t first : {0, 1000, 1000000, -1000000})
+            expect_table(golden.model, first);
+}
+
+TEST(RotaryTable, FollowsSectionsAndAxes) {
+    RotaryModel sections = golden::scaled(16, 10000, "", 1, 0), axes = golden::scaled(16, 10000, "", 1, 0);
+    sections.sections = {2, 0, 3, 3};
+    axes.axes = 4;
+    for (int64_t first : {5, 1000000})
+        expect_table(sections, first), expect_table(axes, first);
+    axes = golden::scaled(96, 1e6, "yarn", 8, 4096), axes.axes = 3;
+    expect_table(axes, 100);
+}
+
 class Rotary : public SeededTestWithParam<RotaryLayout> {
 protected:
     Rotary() {
-        const auto layout = GetParam() == RotaryLayout::half ? dsl::RotaryLayout::half : dsl::RotaryLayout::interleaved;
-        output = dsl::rotary(x, layout, rotary_dim, base, offset).output;
+        output = dsl::rotary(x, channels, declared(GetParam()), table, table.dim(0).extent()).output;
         compute_all_at_root(Halide::Pipeline(output));
         output.compile_jit();
     }
 
-    void expect_close(int64_t dim, int64_t turned, double the_base, int64_t first) {
+    void expect_close(int64_t dim, int64_t turned) {
         const Tensor<float> in({2, 3, 5, dim}), out({2, 3, 5, dim});
         random.fill_normal(in);
-        x.set(buffer_of(in)), rotary_dim.set(int(turned)), base.set(the_base), offset.set(int(first));
+        Halide::Buffer<float> turns(static_cast<int>(turned / 2), 2, 5, 2);
+        turns.for_each_element([&](int k, int plane, int n, int b) {
+            const double angle = (n + 10 * b) * std::pow(10000.0, -2.0 * k / turned);
+            turns(k, plane, n, b) = static_cast<float>(plane == 0 ? std::cos(angle) : std::sin(angle));
+        });
+        x.set(buffer_of(in)), table.set(turns), channels.set(static_cast<int>(dim));
         Halide::Buffer<float> result = buffer_of(out);
         output.realize(result);
-        // Angles are right to 2e-7, and pairs of unit-normal numbers seldom exceed 6.
-        EXPECT_TRUE(agrees(to_double(out), rotary_in_long_double(in, the_base, GetParam(), turned, first), {3e-6, 1, 0}, 1))
-            << dim << " channels, " << turned << " turned, base " << the_base << ", offset " << first;
+        RotaryModel model;
+        model.layout = GetParam(), model.width = turned;
+        const auto position = [](int64_t, int64_t batch, int64_t token) { return token + 10 * batch; };
+        EXPECT_TRUE(agrees(to_double(out), rotary_in_long_double(in, model, position), {3e-6, 1, 0}, 1))
+            << dim << " channels, " << turned << " turned";
         for (int64_t channel = turned; channel < dim; channel++)
             ASSERT_EQ(out(1, 2, 4, channel), in(1, 2, 4, channel)) << "channels past the turned ones pass untouched";
     }
 
-    Halide::ImageParam x{Halide::Float(32), 4, "x"};
-    Halide::Param<int32_t> rotary_dim, offset;
-    Halide::Param<double> base;
+    Halide::ImageParam x{Halide::Float(32), 4, "x"}, table{Halide::Float(32), 4, "table"};
+    Halide::Param<int32_t> channels;
     Halide::Func output;
 };
 
@@ -42,29 +125,30 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Rotary, ::testing::Values(RotaryLayout::half, 
 
 TEST_P(Rotary, TurnsEveryPair) {
     for (int64_t dim : {2, 6, 16, 64})
-        expect_close(dim, dim, 10000, 0);
+        expect_close(dim, dim);
 }
 
 TEST_P(Rotary, PassesChannelsPastItsWidth) {
-    expect_close(16, 4, 10000, 3);
-    expect_close(7, 6, 10000, 3);
-    expect_close(5, 2, 10000, 3);
+    expect_close(16, 4);
+    expect_close(7, 6);
+    expect_close(5, 2);
 }
 
-TEST_P(Rotary, IsAsGoodAtPositionOneMillion) {
-    expect_close(64, 64, 10000, 1000000);
-    expect_close(64, 64, 500000, 1000000);
-    expect_close(8, 8, 10000, -7);
+Halide::Func counted_positions(const Halide::Expr &offset) {
+    Halide::Func positions("positions");
+    Halide::Var token("token"), batch("batch");
+    positions(token, batch) = token + offset;
+    return positions;
 }
 
 TEST(Sinusoidal, AgreesWithLongDouble) {
     Halide::Param<int32_t> width, offset;
     Halide::Param<double> base;
-    Halide::Func table = dsl::sinusoidal(width, base, offset).table;
+    Halide::Func table = dsl::sinusoidal(width, base, counted_positions(offset)).table;
     compute_all_at_root(Halide::Pipeline(table));
     for (int64_t dim : {1, 2, 5, 64})
         for (int64_t first : {0, 1000, 1000000}) {
-            const Tensor<float> out({9, dim});
+            const Tensor<float> out({1, 9, 1, dim});
             width.set(int(dim)), offset.set(int(first)), base.set(10000);
             Halide::Buffer<float> result = buffer_of(out);
             table.realize(result);

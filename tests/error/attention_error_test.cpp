@@ -1,4 +1,5 @@
 // One test for each bad argument of an attention run: code, sentence, and outputs left alone.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -40,9 +41,15 @@ const NamedTensor tensors[] = {
     {"out", [](Good &g) -> attune_tensor & { return g.args.out; }, 4, true, true},
     {"lse", [](Good &g) -> attune_tensor & { return g.lse_view; }, 3, true, false},
     {"weights", [](Good &g) -> attune_tensor & { return g.weights_view; }, 4, true, false},
+    {"scores", [](Good &g) -> attune_tensor & { return g.scores_view; }, 4, true, false},
     {"bias", [](Good &g) -> attune_tensor & { return g.bias_view; }, 4, false, false},
     {"boolean_mask", [](Good &g) -> attune_tensor & { return g.boolean_view; }, 4, false, false},
     {"key_lengths", [](Good &g) -> attune_tensor & { return g.lengths_view; }, 1, false, false},
+    {"block_map", [](Good &g) -> attune_tensor & { return g.block_view; }, 4, false, false},
+    {"documents", [](Good &g) -> attune_tensor & { return g.documents_view; }, 2, false, false},
+    {"query_documents", [](Good &g) -> attune_tensor & { return g.query_documents_view; }, 2, false, false},
+    {"t5_table", [](Good &g) -> attune_tensor & { return g.t5_view; }, 2, false, false},
+    {"sinks", [](Good &g) -> attune_tensor & { return g.sinks_view; }, 1, false, false},
     {"offsets", [](Good &g) -> attune_tensor & { return g.offsets_view; }, 1, false, false},
 };
 
@@ -64,7 +71,7 @@ TEST_P(AttentionTensorError, Null) {
     expect([](attune_tensor &t) { t.data = nullptr; }, {"NULL"});
 }
 TEST_P(AttentionTensorError, Misaligned) {
-    if (GetParam().of == tensors[7].of) return; // bytes are never misaligned
+    if (Good good; GetParam().of(good).type == ATTUNE_BOOL) return; // bytes are never misaligned
     expect([](attune_tensor &t) { t.data = static_cast<char *>(t.data) + 1; }, {"data"});
 }
 TEST_P(AttentionTensorError, Type) {
@@ -94,8 +101,11 @@ TEST_P(AttentionTensorError, ExtentsThatDisagree) {
 }
 TEST_P(AttentionTensorError, StridePastInt32) {
     // Along an axis that has more than one element: the strides of others don't count.
-    expect([](attune_tensor &t) { t.stride[t.rank == 1 ? 0 : t.rank - 3 + (t.extent[t.rank - 3] == 1)] = past_int32; },
-           {"stride", "2147483648", "2147483647"});
+    expect(
+        [](attune_tensor &t) {
+            *std::find_if(t.stride, t.stride + t.rank, [&](int64_t &s) { return t.extent[&s - t.stride] > 1; }) = past_int32;
+        },
+        {"stride", "2147483648", "2147483647"});
 }
 TEST_P(AttentionTensorError, InnermostStride) {
     if (!GetParam().contiguous) return;
@@ -144,6 +154,15 @@ const Bad numbers[] = {
     {"LengthPastM", [](Good &g) { g.key_lengths(1) = 8; }, {"key_lengths[1]", "8", "7"}},
     {"OffsetAndOffsets", [](Good &g) { g.args.has_offset = 1, g.args.offset = 3; }, {"offset", "3", "offsets"}},
     {"NoAlignment", [](Good &g) { g.args.offsets = nullptr; }, {"causal", "N = 5", "M = 7", "bottom_right"}},
+    {"NoAlignmentOfT5",
+     [](Good &g) { g.args.offsets = nullptr, g.desc.mask = "documents & blocks(1, 2)"; },
+     {"t5", "N = 5", "M = 7", "bottom_right"}},
+    {"SoftcapTwice", [](Good &g) { g.args.softcap = 2, g.desc.score = "softcap(30) t5(8, 16, causal)"; }, {"softcap", "2", "30"}},
+    {"DropoutOne", [](Good &g) { g.args.dropout = 1; }, {"dropout", "1", "0"}},
+    {"DropoutNegative", [](Good &g) { g.args.dropout = -0.5f; }, {"dropout", "-0.5", "0"}},
+    {"DropoutNaN", [](Good &g) { g.args.dropout = NAN; }, {"dropout", "nan"}},
+    {"StageNone", [](Good &g) { g.args.score_stage = static_cast<attune_score_stage>(0); }, {"score_stage", "0", "1", "3"}},
+    {"StageUnknown", [](Good &g) { g.args.score_stage = static_cast<attune_score_stage>(4); }, {"score_stage", "4", "SCALED", "MASKED"}},
     {"ParamsOfAKernelThatHasNone", [](Good &g) { g.args.param_count = 1; }, {"param_count", "1", "0"}},
 };
 INSTANTIATE_TEST_SUITE_P(Numbers, AttentionError, ::testing::ValuesIn(numbers), bad_call_name<Good>);
@@ -162,6 +181,39 @@ const Bad shapes[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Shapes, AttentionError, ::testing::ValuesIn(shapes), bad_call_name<Good>);
 
+const Bad terms[] = {
+    {"DocumentsMissing", [](Good &g) { g.args.documents = g.args.query_documents = nullptr; }, {"documents", "NULL"}},
+    {"DocumentsUnasked", [](Good &g) { g.desc.mask = "causal & blocks(1, 2)"; }, {"documents", "mask"}},
+    {"DocumentsOfQueriesAlone", [](Good &g) { g.args.documents = nullptr; }, {"documents", "NULL"}},
+    {"DocumentsOfKeysAlone", [](Good &g) { g.args.query_documents = nullptr; }, {"query_documents", "N = 5", "M = 7"}},
+    {"DocumentsInBothForms", [](Good &g) { g.args.document_starts = &g.lengths_view; }, {"document_starts", "documents"}},
+    {"StartsUnequal",
+     [](Good &g) { g.args.document_starts = &g.lengths_view, g.args.documents = g.args.query_documents = nullptr; },
+     {"document_starts", "N", "5", "7"}},
+    {"BlockMapMissing", [](Good &g) { g.args.block_map = nullptr; }, {"blocks", "block_map", "NULL"}},
+    {"BlockMapUnasked", [](Good &g) { g.desc.mask = "documents"; }, {"block_map", "blocks"}},
+    {"BlockMapOfOtherBlocks", [](Good &g) { g.desc.mask = "documents & blocks(2, 2)"; }, {"block_map.extent[2]", "5", "3"}},
+    {"BlocksThatDisagree", [](Good &g) { g.desc.mask = "documents & (blocks(1, 2) | blocks(1, 3))"; }, {"blocks(1, 2)", "blocks(1, 3)"}},
+    {"LengthsMissing",
+     [](Good &g) { g.desc.mask = "lengths & documents & blocks(1, 2)", g.args.key_lengths = nullptr; },
+     {"lengths", "key_lengths", "NULL"}},
+    {"TensorMissing",
+     [](Good &g) { g.desc.mask = "tensor & documents & blocks(1, 2)", g.args.boolean_mask = nullptr; },
+     {"tensor", "boolean_mask", "NULL"}},
+    {"T5TableMissing", [](Good &g) { g.args.t5_table = nullptr; }, {"t5_table", "NULL"}},
+    {"T5TableUnasked", [](Good &g) { g.desc.score = "alibi"; }, {"t5_table", "t5"}},
+    {"T5TableOfOtherBuckets", [](Good &g) { g.desc.score = "t5(16, 32, causal)"; }, {"t5_table", "8", "16"}},
+    {"BiasMissing", [](Good &g) { g.desc.score = "t5(8, 16, causal) bias", g.args.bias = nullptr; }, {"score", "bias", "NULL"}},
+    {"PositionsUnasked", [](Good &g) { g.desc.position = nullptr; }, {"positions", "position"}},
+    {"PositionTableUnasked", [](Good &g) { g.args.position_table = &g.t5_view; }, {"position_table"}},
+    {"PositionTableMissing", [](Good &g) { g.desc.position = "learned"; }, {"position_table", "NULL"}},
+    {"PositionPastTheTable", [](Good &g) { g.desc.position = "learned", g.args.position_table = &g.learned_view; }, {"5", "4"}},
+    {"PositionsOfOtherTokens", [](Good &g) { g.positions_view.extent[1] = 4; }, {"positions", "4", "5"}},
+    {"PositionsType", [](Good &g) { g.positions_view.type = ATTUNE_F32; }, {"positions.type"}},
+    {"KeyPositionsOfOtherTokens", [](Good &g) { g.key_positions_view.extent[0] = 6; }, {"key_positions", "6", "7"}},
+};
+INSTANTIATE_TEST_SUITE_P(Terms, AttentionError, ::testing::ValuesIn(terms), bad_call_name<Good>);
+
 /** Strides of axes of extent 1, and of tensors with no elements, don't count. */
 TEST(AttentionErrorControl, StridesOfAxesOfOneElementDontCount) {
     Good good;
@@ -177,7 +229,10 @@ TEST(AttentionErrorControl, StridesThatProveTensorsApartAreFine) {
     q.fill(1), k.fill(2), v.fill(3);
     good.args.q = q.view(), good.args.out = v.view();
     good.args.k = k.view(), good.args.v = good.args.k;
-    good.args.weights = nullptr, good.args.bias = nullptr, good.args.boolean_mask = nullptr, good.args.offsets = nullptr;
+    good.args.weights = good.args.scores = nullptr;
+    good.args.bias = good.args.boolean_mask = good.args.offsets = good.args.documents = good.args.query_documents = nullptr;
+    good.args.block_map = good.args.positions = good.args.key_positions = good.args.t5_table = good.args.sinks = nullptr;
+    good.desc.mask = "causal", good.desc.score = good.desc.position = nullptr, good.args.dropout = 0;
     good.key_lengths.fill(5);
     good.desc.value_dim = 8;
     EXPECT_EQ(good.run(), ATTUNE_OK) << attune_error_message();

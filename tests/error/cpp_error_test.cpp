@@ -55,8 +55,10 @@ TEST(CppError, TheOtherOperationsGiveStatuses) {
     std::vector<float> x(12), y(12, 7.0f);
     const TensorView in(x.data(), {3, 4}), out(y.data(), {3, 4}), odd(y.data(), {4, 3});
     EXPECT_NE(softmax(in, odd).message.find("extent"), std::string::npos);
-    EXPECT_NE(softmax(in, out, {-1, false, ""}).message.find("temperature"), std::string::npos);
-    EXPECT_NE(rotary(in, out, {10000, ATTUNE_ROTARY_HALF, 3, 0, ""}).message.find("rotary_dim"), std::string::npos);
+    EXPECT_NE(softmax(in, out, {-1, false, -1, nullptr, ""}).message.find("temperature"), std::string::npos);
+    RotaryOptions of_three;
+    of_three.rotary_dim = 3;
+    EXPECT_NE(rotary(in, out, of_three).message.find("rotary_dim"), std::string::npos);
     EXPECT_NE(sinusoidal(out, {0, 0, ""}).message.find("base"), std::string::npos);
     EXPECT_EQ(y, std::vector<float>(12, 7.0f));
 }
@@ -65,7 +67,7 @@ TEST(CppError, TheOtherOperationsGiveStatuses) {
 TEST(CppError, MessagesBelongToTheirThread) {
     std::vector<float> x(4);
     const TensorView view(x.data(), {1, 4});
-    EXPECT_FALSE(softmax(view, view, {-1, false, ""}).ok());
+    EXPECT_FALSE(softmax(view, view, {-1, false, -1, nullptr, ""}).ok());
     std::thread([&] {
         EXPECT_STREQ(attune_error_message(), "");
         EXPECT_FALSE(sinusoidal(view, {-5, 0, ""}).ok());

@@ -44,7 +44,10 @@ const Bad arguments[] = {
     {"ValueDimPastInt32", [](Good &g) { g.desc.value_dim = int64_t(1) << 40; }, {"value_dim", "1099511627776"}},
     {"DtypeOfIntegers", [](Good &g) { g.desc.dtype = ATTUNE_I32; }, {"dtype", "4", "F32", "F16", "BF16"}},
     {"DtypeOfNothing", [](Good &g) { g.desc.dtype = static_cast<attune_type>(0); }, {"dtype", "0"}},
-    {"DtypeWithoutKernel", [](Good &g) { g.desc.dtype = ATTUNE_F16; }, {"f16", "attention_"}, ATTUNE_UNSUPPORTED},
+    {"DtypeWithoutKernel",
+     [](Good &g) { g.desc.dtype = ATTUNE_F16, g.desc.schedule = "reference"; },
+     {"f16", "reference", "attention_"},
+     ATTUNE_UNSUPPORTED},
     {"ScheduleEmpty", [](Good &g) { g.desc.schedule = ""; }, {"schedule"}},
     {"KernelOfAnotherSize", [](Good &g) { g.kernel.struct_size = 1, g.desc.kernel = &g.kernel; }, {"struct_size", "1"}},
     {"KernelOfAnotherOperation",
@@ -122,6 +125,64 @@ const Bad masks[] = {
     mask("TooDeep", deep_mask.c_str(), {"deep"}),
 };
 INSTANTIATE_TEST_SUITE_P(Masks, PlanError, ::testing::ValuesIn(masks), bad_call_name<Good>);
+
+Bad score(const char *name, const char *text, std::vector<std::string> words) {
+    words.push_back("score");
+    return {name, [text](Good &g) { g.desc.score = text; }, words};
+}
+
+Bad position(const char *name, const char *text, std::vector<std::string> words) {
+    words.push_back("position");
+    return {name, [text](Good &g) { g.desc.position = text; }, words};
+}
+
+const Bad texts[] = {
+    score("ScoreUnknown", "softcap(30) alibis", {"column 13", "alibis", "alibi", "t5"}),
+    score("ScoreNumber", "softcap(0)", {"column 9", "softcap"}),
+    position("PositionUnknown", "rotray(half)", {"column 1", "rotray", "rotary", "learned", "sinusoidal"}),
+    position("PositionLayout", "rotary(quarter)", {"column 8", "quarter", "half", "interleaved"}),
+};
+INSTANTIATE_TEST_SUITE_P(Texts, PlanError, ::testing::ValuesIn(texts), bad_call_name<Good>);
+
+/** What no prebuilt kernel runs brings the line that makes a kernel for it. */
+Bad compiled_in(const char *name, const std::function<void(Good &)> &spoil, std::vector<std::string> words) {
+    return {name, spoil, words, ATTUNE_UNSUPPORTED};
+}
+const Bad patterns[] = {
+    compiled_in("Dilated", [](Good &g) { g.desc.mask = "causal & dilated(2)"; },
+                {"dilated", "attune_add_kernel(my_attention MASK \"causal & dilated(2)\" HEAD_DIM 8)"}),
+    compiled_in("Strided", [](Good &g) { g.desc.mask = "strided(4, 2)", g.desc.value_dim = 6; },
+                {"strided", "attune_add_kernel(my_attention MASK \"strided(4, 2)\" HEAD_DIM 8 VALUE_DIM 6)"}),
+    compiled_in("TensorUnderOr", [](Good &g) { g.desc.mask = "causal | tensor", g.desc.score = "softcap(30) alibi"; },
+                {"tensor under | or !", "MASK \"causal | tensor\" SCORE \"softcap(30) alibi\" HEAD_DIM 8"}),
+    compiled_in("TensorNegated", [](Good &g) { g.desc.mask = "!tensor", g.desc.position = "rotary(half)", g.desc.score = "none"; },
+                {"tensor under | or !", "MASK \"!tensor\" POSITION \"rotary(half)\" HEAD_DIM 8"}),
+    compiled_in("OfAnotherSchedule", [](Good &g) { g.desc.mask = "dilated(2)", g.desc.schedule = "materialized"; },
+                {"MASK \"dilated(2)\" HEAD_DIM 8 SCHEDULE materialized"}),
+    compiled_in("BesideAKernelsOwn",
+                [](Good &g) {
+                    g.kernel.mask = "causal | prefix(2)", g.kernel.head_dim = g.kernel.value_dim = 0;
+                    g.desc.kernel = &g.kernel, g.desc.mask = "dilated(2)";
+                },
+                {"MASK \"(causal | prefix(2)) & (dilated(2))\" HEAD_DIM 8"}),
+};
+INSTANTIATE_TEST_SUITE_P(Patterns, PlanError, ::testing::ValuesIn(patterns), bad_call_name<Good>);
+
+const Bad twice[] = {
+    {"ScoreTwice",
+     [](Good &g) {
+         g.kernel.score = "alibi", g.kernel.head_dim = g.kernel.value_dim = 0, g.desc.kernel = &g.kernel, g.desc.score = "alibi";
+     },
+     {"desc.score", "alibi", "compiled in"}},
+    {"PositionTwice",
+     [](Good &g) {
+         g.kernel.position = "learned", g.kernel.head_dim = g.kernel.value_dim = 0, g.desc.kernel = &g.kernel;
+         g.desc.position = "rotary(half)";
+     },
+     {"desc.position", "rotary(half)", "learned", "compiled in"}},
+    {"KernelWithoutScore", [](Good &g) { g.kernel.score = nullptr, g.desc.kernel = &g.kernel; }, {"kernel", "score"}},
+};
+INSTANTIATE_TEST_SUITE_P(Twice, PlanError, ::testing::ValuesIn(twice), bad_call_name<Good>);
 
 } // namespace
 } // namespace attune::test

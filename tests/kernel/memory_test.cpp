@@ -43,8 +43,9 @@ void *operator new(size_t size, std::align_val_t alignment) {
     if (__wrap_posix_memalign(&memory, static_cast<size_t>(alignment), size) != 0) throw std::bad_alloc();
     return memory;
 }
-void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, size_t) noexcept { std::free(memory); }
+// Not inlined: GCC would warn that what operator new gave is freed.
+[[gnu::noinline]] void operator delete(void *memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void *memory, size_t) noexcept { std::free(memory); }
 void operator delete(void *memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void *memory, size_t, std::align_val_t) noexcept { std::free(memory); }
 
@@ -114,13 +115,58 @@ TEST_F(Memory, AttentionAllocatesNothingInTheSteadyState) {
     }
 }
 
+/** Documents, a block map, biases by distance, rotary embedding, sinks and dropout, all at once. */
+TEST_F(Memory, TermsOfEveryKindAllocateNothingInTheSteadyState) {
+    const Tensor<int32_t> documents({2, 49}), positions({49});
+    const Tensor<uint8_t> block_map({1, 4, 7, 7});
+    const Tensor<float> table({8, 4}), sinks({4});
+    documents.each([&](int32_t &id) { id = static_cast<int32_t>(random.between(0, 3)); });
+    random.fill_boolean(block_map, 0.5), random.fill_normal(table), random.fill_normal(sinks), positions.fill(3);
+    const attune_tensor views[] = {documents.view(), block_map.view(), table.view(), sinks.view(), positions.view()};
+    for (const attune_kernel *kernel : kernels_of("attention")) {
+        const AttentionShape shape{2, 4, 2, 49, 49, head_dim_or(*kernel, 20), value_dim_or(*kernel, 12)};
+        const AttentionProblem p = normal_problem(shape, random);
+        AttentionDesc desc;
+        desc.head_dim = shape.dim, desc.value_dim = shape.value_dim, desc.mask = "(documents | blocks(7, 7)) & causal";
+        desc.score = "alibi t5(8, 16, causal)", desc.position = "rotary(half)", desc.schedule = kernel->schedule;
+        const Result<AttentionPlan> plan = AttentionPlan::create(desc);
+        ASSERT_TRUE(plan.ok()) << plan.status().message;
+        const Tensor<float> out({2, 4, 49, shape.value_dim});
+        AttentionArgs args(p.q.view(), p.k.view(), p.v.view(), out.view());
+        args.documents = &views[0], args.block_map = &views[1], args.t5_table = &views[2], args.sinks = &views[3],
+        args.positions = &views[4];
+        args.dropout = 0.1f;
+        Call call(2);
+        expect_no_allocation([&] { return plan.value().run(args, call).ok(); }, kernel->name);
+    }
+}
+
 TEST_F(Memory, TheOtherOperationsAllocateNothingInTheSteadyState) {
     const Tensor<float> x({2, 3, 33, 16}), y({2, 3, 33, 16}), table({33, 16});
     random.fill_normal(x);
     Call call(2);
     expect_no_allocation([&] { return softmax(x.view(), y.view(), {}, &call).ok(); }, "softmax");
+    for (int32_t axis : {0, 1, 2})
+        expect_no_allocation([&] { return softmax(x.view(), y.view(), {1, true, axis, nullptr, ""}, &call).ok(); }, "log-softmax");
+    const Tensor<float> sums({2, 3, 1, 16}), lse({2, 3, 33}), slopes({12});
+    random.fill_normal(lse);
+    expect_no_allocation([&] { return log_sum_exp(x.view(), sums.view(), {1, 2, nullptr, ""}, &call).ok(); }, "log-sum-exp");
+    const Partial part{x.view(), lse.view()};
+    expect_no_allocation([&] { return merge(part, part, {y.view(), lse.view()}, "", &call).ok(); }, "merge");
+    expect_no_allocation([&] { return alibi_slopes(slopes.view(), "", &call).ok(); }, "alibi slopes");
     expect_no_allocation([&] { return rotary(x.view(), y.view(), {}, &call).ok(); }, "rotary");
     expect_no_allocation([&] { return sinusoidal(table.view(), {}, &call).ok(); }, "sinusoidal");
+    const Tensor<int64_t> positions({2, 33});
+    positions.fill(7);
+    const TensorView positions_view = positions.view(), table_view = table.view();
+    RotaryOptions turned;
+    turned.positions = &positions_view, turned.scaling = "yarn(4, 4096)", turned.sections = {3, 5};
+    expect_no_allocation([&] { return rotary(x.view(), y.view(), turned, &call).ok(); }, "rotary by positions");
+    AddPositionsOptions added;
+    expect_no_allocation([&] { return add_positions(x.view(), y.view(), added, &call).ok(); }, "sinusoidal positions");
+    added.table = &table_view, added.positions = &positions_view;
+    table.fill(1);
+    expect_no_allocation([&] { return add_positions(x.view(), y.view(), added, &call).ok(); }, "learned positions");
 }
 
 } // namespace

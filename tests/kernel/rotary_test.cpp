@@ -16,7 +16,10 @@ class Rotary : public SeededTestWithParam<const attune_kernel *> {
 protected:
     bool interleaved() const { return std::string_view(GetParam()->operation) == "rotary_interleaved"; }
     RotaryOptions options(int64_t offset = 0, int64_t rotary_dim = 0, double base = 10000) const {
-        return {base, interleaved() ? ATTUNE_ROTARY_INTERLEAVED : ATTUNE_ROTARY_HALF, rotary_dim, offset, GetParam()->schedule};
+        RotaryOptions how;
+        how.base = base, how.rotary_dim = rotary_dim, how.offset = offset, how.schedule = GetParam()->schedule;
+        how.layout = interleaved() ? ATTUNE_ROTARY_INTERLEAVED : ATTUNE_ROTARY_HALF;
+        return how;
     }
     Tensor<float> normal(Extents extents, const Layout &layout = {}) {
         const Tensor<float> x(std::move(extents), layout);

@@ -23,7 +23,7 @@ protected:
     }
     Tensor<float> run(const Tensor<float> &x, float temperature = 1) const {
         const Tensor<float> y(x.extent, {{}, 3});
-        const Status status = softmax(x.view(), y.view(), {temperature, log(), GetParam()->schedule});
+        const Status status = softmax(x.view(), y.view(), {temperature, log(), -1, nullptr, GetParam()->schedule});
         EXPECT_TRUE(status.ok()) << status.message;
         EXPECT_TRUE(y.canaries_intact());
         return y;
@@ -100,7 +100,7 @@ TEST_P(SoftmaxTest, NaNShowsInItsRowAlone) {
 
 TEST_P(SoftmaxTest, InPlace) {
     const Tensor<float> x = logits({9, 50}), y = run(x);
-    const Status status = softmax(x.view(), x.view(), {1, log(), GetParam()->schedule});
+    const Status status = softmax(x.view(), x.view(), {1, log(), -1, nullptr, GetParam()->schedule});
     ASSERT_TRUE(status.ok()) << status.message;
     EXPECT_TRUE(same_bits(x, y));
 }

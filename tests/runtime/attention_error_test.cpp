@@ -128,7 +128,7 @@ const Case cases[] = {
          static const int32_t reach = -2;
          p.desc.kernel = &causal_window_kernel, p.args.params = &reach, p.args.param_count = 1;
      }},
-    {"OpaqueWeights", ATTUNE_UNSUPPORTED, "weights can't be given for the kernel opaque",
+    {"OpaqueWeights", ATTUNE_UNSUPPORTED, "weights and scores can't be given for the kernel opaque",
      [](Spoiled &p) { p.desc.kernel = &opaque_kernel; }},
     {"ArgsSize", ATTUNE_INVALID_ARGUMENT, "args.struct_size is 8; it must be ", [](Spoiled &p) { p.args.struct_size = 8; }},
 };

@@ -2,33 +2,50 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <random>
+#include <vector>
 
 #include "text/mask.h"
 
 namespace attune::runtime {
 
+using text::MaskKind;
+
+/** Kinds of terms that leave each row a few intervals of keys, whatever the data. */
+inline const std::vector<MaskKind> plain_terms = {MaskKind::causal, MaskKind::window, MaskKind::prefix};
+inline const std::vector<MaskKind> interval_terms = {MaskKind::causal,  MaskKind::window,    MaskKind::prefix,
+                                                     MaskKind::lengths, MaskKind::documents, MaskKind::blocks};
+inline constexpr int64_t block_queries = 2, block_keys = 3; // of every blocks term
+
 /** A tree of up to `depth` operators inside one another. */
-inline text::MaskNode random_mask(std::mt19937 &random, int depth) {
+inline text::MaskNode random_mask(std::mt19937 &random, int depth, const std::vector<MaskKind> &terms = plain_terms) {
     const auto pick = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); };
     text::MaskNode node;
-    const bool leaf = depth == 0 || pick(0, 3) == 0;
-    node.kind = static_cast<text::MaskKind>(leaf ? pick(1, 3) : pick(4, 6));
-    if (!leaf) {
-        const int64_t count = node.kind == text::MaskKind::negation ? 1 : pick(2, 4);
+    if (depth > 0 && pick(0, 3) > 0) {
+        const MaskKind operators[] = {MaskKind::negation, MaskKind::conjunction, MaskKind::disjunction};
+        node.kind = operators[pick(0, 2)];
+        const int64_t count = node.kind == MaskKind::negation ? 1 : pick(2, 4);
         for (int64_t i = 0; i < count; ++i)
-            node.operands.push_back(random_mask(random, depth - 1));
+            node.operands.push_back(random_mask(random, depth - 1, terms));
         return node;
     }
-    if (node.kind != text::MaskKind::prefix) node.alignment = static_cast<text::Alignment>(pick(0, 2));
+    node.kind = terms[static_cast<size_t>(pick(0, static_cast<int64_t>(terms.size()) - 1))];
+    if (node.kind == MaskKind::causal || node.kind == MaskKind::window) node.alignment = static_cast<text::Alignment>(pick(0, 2));
     const int64_t huge = pick(0, 19) == 0 ? INT64_MAX - pick(0, 9) : 0;
-    if (node.kind == text::MaskKind::window) node.numbers = {{pick(-1, 6)}, {huge ? huge : pick(-1, 6)}};
-    if (node.kind == text::MaskKind::prefix) node.numbers = {{pick(0, 9)}};
+    if (node.kind == MaskKind::window) node.numbers = {{pick(-1, 6)}, {huge ? huge : pick(-1, 6)}};
+    if (node.kind == MaskKind::prefix) node.numbers = {{pick(0, 9)}};
+    if (node.kind == MaskKind::blocks) node.numbers = {{block_queries}, {block_keys}};
     return node;
 }
 
 struct MaskPlace {
     int64_t queries, keys, offset;
+    int64_t length = INT64_MAX;
+    std::vector<int64_t> query_documents = {}, key_documents = {};
+    std::function<bool(int64_t query_block, int64_t key_block)> block = {};
+    std::function<bool(int64_t query, int64_t key)> tensor = {};
+    std::vector<int64_t> params = {};
 };
 
 /** Whether query i may attend key j, straight from the definitions in attune.h's terms. */
@@ -39,26 +56,42 @@ inline bool attends(const text::MaskNode &node, const MaskPlace &place, int64_t 
     // long double holds any int64, and sums of a few of them, exactly.
     const long double position = static_cast<long double>(i) + offset;
     const auto key = static_cast<long double>(j);
-    const auto number = [&](size_t n) { return static_cast<long double>(node.numbers[n].value); };
+    const auto integer = [&](size_t n) {
+        const text::Number &number = node.numbers[n];
+        return number.is_parameter() ? place.params[static_cast<size_t>(number.parameter)] : number.value;
+    };
+    const auto number = [&](size_t n) { return static_cast<long double>(integer(n)); };
     bool all = true, any = false;
     for (const text::MaskNode &operand : node.operands) {
         const bool attended = attends(operand, place, i, j);
         all = all && attended, any = any || attended;
     }
     switch (node.kind) {
-    case text::MaskKind::none:
+    case MaskKind::none:
         return true;
-    case text::MaskKind::causal:
+    case MaskKind::causal:
         return key <= position;
-    case text::MaskKind::window:
+    case MaskKind::window:
         return (number(0) == -1 || key >= position - number(0)) && (number(1) == -1 || key <= position + number(1));
-    case text::MaskKind::prefix:
+    case MaskKind::prefix:
         return key < number(0);
-    case text::MaskKind::negation:
+    case MaskKind::dilated:
+        return (i + place.offset - j) % integer(0) == 0;
+    case MaskKind::strided:
+        return j % integer(0) < (node.numbers.size() > 1 ? integer(1) : 1);
+    case MaskKind::blocks:
+        return place.block(i / integer(0), j / integer(1));
+    case MaskKind::documents:
+        return place.query_documents[static_cast<size_t>(i)] == place.key_documents[static_cast<size_t>(j)];
+    case MaskKind::lengths:
+        return j < place.length;
+    case MaskKind::tensor:
+        return place.tensor(i, j);
+    case MaskKind::negation:
         return !any;
-    case text::MaskKind::conjunction:
+    case MaskKind::conjunction:
         return all;
-    case text::MaskKind::disjunction:
+    case MaskKind::disjunction:
         return any;
     }
     return false;

@@ -9,7 +9,9 @@ namespace attune::test {
 
 struct Flash {
     /** `head_dim`: D and Dv compiled in, or 0 for any. `mask`: compiled in. */
-    explicit Flash(int head_dim = 0, std::optional<dsl::Mask> mask = std::nullopt) : jit(head_dim, std::move(mask)) {
+    explicit Flash(int head_dim = 0, std::optional<dsl::Mask> mask = std::nullopt, bool count_panels = false)
+        : jit(head_dim, std::move(mask)) {
+        if (count_panels) jit.count_panels();
         const schedules::AttentionSchedule &schedule = *schedules::find(schedules::attention_schedules(), "flash");
         const dsl::Attention attention = jit.declare(schedule.shape(machine, head_dim, jit.inputs().keys));
         blocking = attention.blocking;

@@ -38,7 +38,7 @@ class Counting : public Halide::Internal::IRMutator {
 
 class Skipping : public SeededTest {
 protected:
-    explicit Skipping(std::optional<dsl::Mask> mask = std::nullopt) : flash(0, std::move(mask)) {
+    explicit Skipping(std::optional<dsl::Mask> mask = std::nullopt) : flash(0, std::move(mask), true) {
         flash.jit.pipeline.add_custom_lowering_pass(new Counting);
         flash.jit.pipeline.set_jit_externs(
             {{"attune_test_count_panel", Halide::JITExtern(count_panel)}, {"attune_test_count_store", Halide::JITExtern(count_store)}});
@@ -66,9 +66,23 @@ protected:
         return n;
     }
 
-    void run(const AttentionProblem &p) {
+    /** Runs, and compares what the finished code did, and what the kernel's own counter says, with what was needed. */
+    template <typename F> void expect_exact_work(const AttentionProblem &p, F attends) {
         panels = stores = 0;
-        flash.jit.run(p);
+        const JitResult result = flash.jit.run(p);
+        Needed counted;
+        for (int b = 0; b < p.batch(); b++)
+            for (int h = 0; h < p.query_heads(); h++)
+                for (int tile = 0; tile < result.counts.extent[2]; tile++)
+                    counted.panels += result.counts(b, h, tile, 0), counted.partial += result.counts(b, h, tile, 1);
+        const Needed exact = needed(p, attends);
+        EXPECT_EQ(panels, exact.panels);
+        EXPECT_EQ(counted.panels, exact.panels);
+        EXPECT_EQ(counted.partial, exact.partial);
+        if (exact.partial == 0) {
+            EXPECT_EQ(stores, stores_per_panel() * exact.panels);
+        }
+        expect_exact(result, p);
     }
 
     /** Stores into the scores of one panel in one pass. */
@@ -80,8 +94,8 @@ protected:
 };
 
 TEST_F(Skipping, ComputesExactlyThePanelsWhereSomethingAttends) {
-    for (const char *mask :
-         {"none", "causal", "window(70, 0)", "window(5, 40)", "causal & window(33, 0)", "prefix(100)", "causal | prefix(50)"})
+    for (const char *mask : {"none", "causal", "window(70, 0)", "window(5, 40)", "causal & window(33, 0)", "prefix(100)",
+                             "causal | prefix(50)", "window(20, 0) | prefix(30)", "causal & !window(60, 0)"})
         for (int64_t length : {500, 211, 0}) {
             SCOPED_TRACE(std::string(mask) + ", key length " + std::to_string(length));
             AttentionProblem p = normal_problem({2, 2, 1, 203, 500, 8, 8}, random);
@@ -90,12 +104,32 @@ TEST_F(Skipping, ComputesExactlyThePanelsWhereSomethingAttends) {
             p.key_lengths = {length, 500};
             const CellPredicate masks[] = {mask_from_text(mask, 203, 500, 297), mask_from_text(mask, 203, 500, 100)};
             auto attends = [&](int b, int i, int j) { return j < p.key_lengths[b] && masks[b](i, j); };
-            run(p);
-            const Needed exact = needed(p, attends);
-            EXPECT_EQ(panels, exact.panels);
-            // One interval a row leaves two gaps, before and after it.
-            EXPECT_EQ(stores, stores_per_panel() * (exact.panels + 2 * exact.partial));
+            expect_exact_work(p, attends);
         }
+}
+
+TEST_F(Skipping, OfABooleanTensorIsExactAsWell) {
+    AttentionProblem p = normal_problem({1, 2, 1, 203, 500, 8, 8}, random);
+    p.boolean_mask = Tensor<uint8_t>({1, 2, 203, 500});
+    auto blocks = [](int h, int i, int j) { return (i / 40 + j / 56 + h) % 3 == 0; };
+    for (int h = 0; h < 2; h++)
+        for (int i = 0; i < 203; i++)
+            for (int j = 0; j < 500; j++)
+                (*p.boolean_mask)(0, h, i, j) = blocks(h, i, j);
+    panels = 0;
+    flash.jit.run(p);
+    int64_t exact = 0;
+    const int rows = flash.blocking.rows_per_tile, width = flash.blocking.keys_per_panel;
+    for (int h = 0; h < 2; h++)
+        for (int tile = 0; tile * rows < 203; tile++)
+            for (int panel = 0; panel * width < 500; panel++) {
+                bool any = false;
+                for (int i = tile * rows; i < std::min(203, (tile + 1) * rows); i++)
+                    for (int j = panel * width; j < std::min(500, (panel + 1) * width); j++)
+                        any = any || blocks(h, i, j);
+                exact += any;
+            }
+    EXPECT_EQ(panels, exact);
 }
 
 class SkippingByCompiledMask : public Skipping {
@@ -104,11 +138,32 @@ protected:
 };
 
 TEST_F(SkippingByCompiledMask, LooksAtTheMaskOnlyWhereItIsPartlyTrue) {
-    const AttentionProblem p = normal_problem({1, 2, 1, 203, 500, 8, 8}, random);
-    run(p);
-    const Needed exact = needed(p, [](int, int i, int j) { return j <= i + 40 && j >= i - 50; });
+    AttentionProblem p = normal_problem({1, 2, 1, 203, 480, 8, 8}, random); // whole panels: the end of the keys masks nothing
+    AttentionProblem meant = p;
+    auto allows = [](int, int i, int j) { return j <= i + 40 && j >= i - 50; };
+    meant.boolean_mask = Tensor<uint8_t>({1, 1, 203, 480});
+    for (int i = 0; i < 203; i++)
+        for (int j = 0; j < 480; j++)
+            (*meant.boolean_mask)(0, 0, i, j) = allows(0, i, j);
+    panels = stores = 0;
+    const JitResult result = flash.jit.run(p);
+    const Needed exact = needed(p, allows);
     EXPECT_EQ(panels, exact.panels);
     EXPECT_EQ(stores, stores_per_panel() * (exact.panels + exact.partial));
+    expect_exact(result, meant);
+}
+
+class SkippingByPattern : public Skipping {
+protected:
+    SkippingByPattern()
+        : Skipping(dsl::Mask([](const dsl::Cell &c) { return c.key <= c.query + 100 && (c.query / 48 + c.key / 60) % 3 == 0; })) {}
+};
+
+TEST_F(SkippingByPattern, OfAUsersOwnIsExact) {
+    const AttentionProblem p = normal_problem({1, 2, 1, 203, 480, 8, 8}, random);
+    panels = 0;
+    flash.jit.run(p);
+    EXPECT_EQ(panels, needed(p, [](int, int i, int j) { return j <= i + 100 && (i / 48 + j / 60) % 3 == 0; }).panels);
 }
 
 } // namespace

@@ -6,39 +6,13 @@
 #include <numeric>
 #include <random>
 
+#include "attention_cells.h"
 #include "compare.h"
-#include "mask_text.h"
+#include "philox.h"
+#include "relative_oracle.h"
 
 namespace attune::test {
 namespace {
-
-/** Where query row i of one (batch, head) may attend, as far as numbers other than the scores settle it. */
-class Cells {
-public:
-    Cells(const AttentionProblem &problem, int64_t b, int64_t h) : problem_(problem), b_(b), h_(h) {
-        std::optional<int64_t> offset = problem.offset;
-        if (!problem.offsets.empty()) offset = problem.offsets[b];
-        text_ = mask_from_text(problem.mask, problem.queries(), problem.keys(), offset);
-        if (problem.boolean_mask) boolean_ = problem.boolean_mask->broadcast(full());
-        if (problem.bias) bias_ = problem.bias->broadcast(full());
-    }
-    bool attended(int64_t i, int64_t j) const {
-        if (!text_(i, j)) return false;
-        if (!problem_.key_lengths.empty() && j >= problem_.key_lengths[b_]) return false;
-        if (problem_.boolean_mask && boolean_(b_, h_, i, j) == 0) return false;
-        return bias(i, j) != -std::numeric_limits<float>::infinity();
-    }
-    float bias(int64_t i, int64_t j) const { return problem_.bias ? bias_(b_, h_, i, j) : 0.0f; }
-
-private:
-    Extents full() const { return {problem_.batch(), problem_.query_heads(), problem_.queries(), problem_.keys()}; }
-
-    const AttentionProblem &problem_;
-    const int64_t b_, h_;
-    CellPredicate text_;
-    Tensor<uint8_t> boolean_;
-    Tensor<float> bias_;
-};
 
 /** The order in which sums run: 0 ... n - 1, or a permutation of its own for each number from 1. */
 std::vector<int64_t> sum_order(int64_t n, int order) {
@@ -48,66 +22,149 @@ std::vector<int64_t> sum_order(int64_t n, int order) {
     return places;
 }
 
-template <typename Real>
-Real score(const AttentionProblem &p, const std::vector<int64_t> &dims, int64_t b, int64_t h, int64_t i, int64_t j, float bias) {
-    const int64_t key_head = h / (p.query_heads() / p.key_heads());
-    const float *q = &p.q(b, h, i, 0), *k = &p.k(b, key_head, j, 0);
+/** One row of scores in its stages. */
+template <typename Real> struct Row {
+    std::vector<Real> scaled, capped, biased, entering; // of all keys
+};
+
+template <typename Real> Real dot_of(const std::vector<Real> &q, const std::vector<Real> &k, const std::vector<int64_t> &dims) {
     Real dot = 0;
     for (int64_t d : dims)
-        dot += static_cast<Real>(q[d]) * static_cast<Real>(k[d]);
+        dot += q[d] * k[d];
+    return dot;
+}
+
+/** q and k of one (batch, head), with their positions, as Real holds them. */
+template <typename Real> struct Rows {
+    std::vector<std::vector<Real>> q, k;
+
+    Rows(const AttentionProblem &p, int64_t b, int64_t h) {
+        for (int64_t i = 0; i < p.queries(); i++)
+            q.push_back(positioned_row<Real>(p, true, b, h, i));
+        for (int64_t j = 0; j < p.keys(); j++)
+            k.push_back(positioned_row<Real>(p, false, b, h / (p.query_heads() / p.key_heads()), j));
+    }
+};
+
+template <typename Real> Real biased_score(const AttentionProblem &p, const Cells &cells, int64_t h, int64_t i, int64_t j, Real s) {
+    const int64_t relative = cells.relative(i, j);
+    if (p.alibi) s -= static_cast<Real>(slopes_in_double(p.query_heads())[h] * std::abs(static_cast<double>(relative)));
+    if (p.t5) {
+        const T5 t5 = {p.t5->table.extent[0], p.t5->max_distance, p.t5->bidirectional};
+        s += static_cast<Real>(p.t5->table(t5_bucket_in_integers(relative, t5), h));
+    }
+    if (p.bias) s += static_cast<Real>(cells.bias(i, j));
+    return s;
+}
+
+template <typename Real> Row<Real> score_row(const AttentionProblem &p, const Cells &cells, const Rows<Real> &rows,
+                                             const std::vector<int64_t> &dims, int64_t h, int64_t i) {
+    Row<Real> row;
     const Real scale = p.scale ? static_cast<Real>(*p.scale) : 1 / std::sqrt(static_cast<Real>(p.dim()));
-    Real s = scale * dot;
-    if (p.softcap != 0) s = static_cast<Real>(p.softcap) * std::tanh(s / static_cast<Real>(p.softcap));
-    if (p.bias) s += static_cast<Real>(bias);
-    return s / static_cast<Real>(p.temperature);
+    const Real cap = static_cast<Real>(p.softcap);
+    for (int64_t j = 0; j < p.keys(); j++) {
+        row.scaled.push_back(scale * dot_of(rows.q[i], rows.k[j], dims));
+        row.capped.push_back(cap != 0 ? cap * std::tanh(row.scaled.back() / cap) : row.scaled.back());
+        const bool attended = cells.attended(i, j);
+        row.biased.push_back(attended ? biased_score(p, cells, h, i, j, row.capped.back()) : -std::numeric_limits<Real>::infinity());
+        row.entering.push_back(row.biased.back() / static_cast<Real>(p.temperature));
+    }
+    return row;
 }
 
 /** The larger of two, NaN if either is. */
 template <typename Real> Real greater(Real a, Real b) { return std::isnan(a) || a > b ? a : b; }
 
-/** One query's row: `keys` in the order its sums run. */
-template <typename Real> void append_row(AttentionAnswer &answer, const AttentionProblem &p, const std::vector<int64_t> &keys,
-                                         const std::vector<Real> &scores, int64_t b, int64_t h) {
-    Real largest = -std::numeric_limits<Real>::infinity(), sum = 0;
-    for (Real s : scores)
-        largest = greater(s, largest);
-    for (Real s : scores)
-        sum += std::exp(s - largest);
-    std::vector<Real> weights(p.keys(), 0), out(p.value_dim(), 0);
-    std::vector<bool> masked(p.keys(), true);
-    for (size_t n = 0; n < keys.size(); n++) {
-        const Real weight = weights[keys[n]] = std::exp(scores[n] - largest) / sum;
-        masked[keys[n]] = false;
-        const float *v = &p.v(b, h / (p.query_heads() / p.key_heads()), keys[n], 0);
-        for (size_t d = 0; d < out.size(); d++)
-            out[d] += weight * static_cast<Real>(v[d]);
+/** Where a row's results go. */
+struct Place {
+    int64_t b, h, i;
+};
+
+/** Softmax of one row over the attended `keys`, in the order its sums run, with the sink, and dropout of its weights. */
+template <typename Real> std::vector<Real> weigh(AttentionAnswer &answer, const AttentionProblem &p, const std::vector<int64_t> &keys,
+                                                 const Row<Real> &row, const Place &at) {
+    constexpr Real nothing = -std::numeric_limits<Real>::infinity();
+    const Real sink = p.sinks ? static_cast<Real>((*p.sinks)(at.h)) : nothing;
+    Real largest = sink, sum = 0;
+    for (int64_t j : keys)
+        largest = greater(row.entering[j], largest);
+    if (p.sinks && sink != nothing) sum += std::exp(sink - largest);
+    for (int64_t j : keys)
+        sum += std::exp(row.entering[j] - largest);
+    std::vector<Real> weights(p.keys(), 0);
+    std::vector<bool> masked(p.keys(), true), dropped(p.keys(), false);
+    for (int64_t j : keys) {
+        masked[j] = false;
+        dropped[j] = p.dropout > 0 && is_dropped(p.dropout, p.seed, at.b, at.h, at.i, j);
+        weights[j] = dropped[j] ? 0 : std::exp(row.entering[j] - largest) / sum / (1 - static_cast<Real>(p.dropout));
     }
-    answer.out.insert(answer.out.end(), out.begin(), out.end());
-    answer.weights.insert(answer.weights.end(), weights.begin(), weights.end());
     answer.masked.insert(answer.masked.end(), masked.begin(), masked.end());
-    answer.lse.push_back(keys.empty() ? -std::numeric_limits<double>::infinity() : static_cast<Real>(largest + std::log(sum)));
+    answer.dropped.insert(answer.dropped.end(), dropped.begin(), dropped.end());
+    answer.lse.push_back(keys.empty() ? sink : static_cast<Real>(largest + std::log(sum)));
     answer.attends_nothing.push_back(keys.empty());
+    return weights;
+}
+
+template <typename T> void append(std::vector<double> &all, const std::vector<T> &values) {
+    all.insert(all.end(), values.begin(), values.end());
+}
+
+/** One query's row: `keys` in the order its sums run. A dropped weight leaves its value out, as a masked one does. */
+template <typename Real> void append_row(AttentionAnswer &answer, const AttentionProblem &p, const std::vector<int64_t> &keys,
+                                         const Row<Real> &row, const Place &at) {
+    const std::vector<Real> weights = weigh(answer, p, keys, row, at);
+    std::vector<Real> out(p.value_dim(), 0);
+    for (int64_t j : keys) {
+        if (p.dropout > 0 && weights[j] == 0) continue;
+        const float *v = &p.v(at.b, at.h / (p.query_heads() / p.key_heads()), j, 0);
+        for (size_t d = 0; d < out.size(); d++)
+            out[d] += weights[j] * static_cast<Real>(v[d]);
+    }
+    append(answer.out, out), append(answer.weights, weights);
+    append(answer.scaled, row.scaled), append(answer.capped, row.capped), append(answer.biased, row.biased);
 }
 
 template <typename Real> AttentionAnswer attention_in(const AttentionProblem &p, int order) {
     AttentionAnswer answer;
     const std::vector<int64_t> dims = sum_order(p.dim(), order), key_order = sum_order(p.keys(), order);
-    std::vector<int64_t> keys;
-    std::vector<Real> scores;
     for (int64_t b = 0; b < p.batch(); b++)
         for (int64_t h = 0; h < p.query_heads(); h++) {
             const Cells cells(p, b, h);
+            const Rows<Real> rows(p, b, h);
             for (int64_t i = 0; i < p.queries(); i++) {
-                keys.clear(), scores.clear();
+                const Row<Real> row = score_row(p, cells, rows, dims, h, i);
+                std::vector<int64_t> keys;
                 for (int64_t j : key_order)
-                    if (cells.attended(i, j)) keys.push_back(j), scores.push_back(score<Real>(p, dims, b, h, i, j, cells.bias(i, j)));
-                append_row(answer, p, keys, scores, b, h);
+                    if (cells.attended(i, j)) keys.push_back(j);
+                append_row(answer, p, keys, row, {b, h, i});
             }
         }
     return answer;
 }
 
+template <typename T> std::optional<Tensor<T>> item_of(const std::optional<Tensor<T>> &tensor, int64_t item) {
+    return tensor && tensor->extent[0] > 1 ? tensor->item(item) : tensor;
+}
+
 } // namespace
+
+std::string AttentionProblem::score_text() const {
+    const std::string bracketed = alignment.empty() ? "" : "(" + alignment + ")";
+    std::string text = alibi ? "alibi" + bracketed : "";
+    if (t5)
+        text += (text.empty() ? "t5(" : " t5(") + std::to_string(t5->table.extent[0]) + ", " + std::to_string(t5->max_distance) +
+                (t5->bidirectional ? ", bidirectional" : ", causal") + (alignment.empty() ? ")" : ", " + alignment + ")");
+    return text.empty() ? "none" : text;
+}
+
+std::string AttentionProblem::position_text() const {
+    if (learned) return "learned";
+    if (!rotary) return "none";
+    std::string text = rotary->interleaved ? "rotary(interleaved" : "rotary(half";
+    if (rotary->base != 10000) text += ", base=" + std::to_string(rotary->base);
+    if (rotary->width > 0) text += ", width=" + std::to_string(rotary->width);
+    return text + (alignment.empty() ? ")" : ", " + alignment + ")");
+}
 
 AttentionProblem normal_problem(const AttentionShape &shape, Random &random, const Layout &layout) {
     AttentionProblem problem;
@@ -124,8 +181,9 @@ AttentionProblem batch_item(const AttentionProblem &problem, int64_t item) {
     one.q = problem.q.item(item), one.k = problem.k.item(item), one.v = problem.v.item(item);
     if (!problem.offsets.empty()) one.offsets = {problem.offsets[item]};
     if (!problem.key_lengths.empty()) one.key_lengths = {problem.key_lengths[item]};
-    if (problem.boolean_mask && problem.boolean_mask->extent[0] > 1) one.boolean_mask = problem.boolean_mask->item(item);
-    if (problem.bias && problem.bias->extent[0] > 1) one.bias = problem.bias->item(item);
+    one.boolean_mask = item_of(problem.boolean_mask, item), one.block_map = item_of(problem.block_map, item);
+    one.documents = item_of(problem.documents, item), one.query_documents = item_of(problem.query_documents, item);
+    one.bias = item_of(problem.bias, item);
     return one;
 }
 
@@ -140,6 +198,9 @@ RoundingError rounding_error(const AttentionProblem &problem, const AttentionAns
         error.out = std::max(error.out, largest_error(rounded.out, exact.out));
         error.lse = std::max(error.lse, largest_error(rounded.lse, exact.lse));
         error.weights = std::max(error.weights, largest_error(rounded.weights, exact.weights));
+        error.scaled = std::max(error.scaled, largest_error(rounded.scaled, exact.scaled));
+        error.capped = std::max(error.capped, largest_error(rounded.capped, exact.capped));
+        error.biased = std::max(error.biased, largest_error(rounded.biased, exact.biased));
     }
     return error;
 }

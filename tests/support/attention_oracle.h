@@ -11,6 +11,20 @@
 
 namespace attune::test {
 
+/** The learned biases of T5's buckets of relative positions. */
+struct T5Bias {
+    int64_t max_distance;
+    bool bidirectional;
+    Tensor<float> table; // [buckets, heads]
+};
+
+/** Rotary embedding of q and k. */
+struct Rotary {
+    bool interleaved = false;
+    double base = 10000;
+    int64_t width = 0; // 0: all of D
+};
+
 /** Everything that settles one attention: tensors as attune_attention_args has them, and the meaning of semantics' order. */
 struct AttentionProblem {
     Tensor<float> q, k, v; // [B,Hq,N,D] [B,Hkv,M,D] [B,Hkv,M,Dv]
@@ -18,11 +32,22 @@ struct AttentionProblem {
     std::optional<int64_t> offset;
     std::vector<int64_t> offsets;     // one per batch item; or empty
     std::vector<int64_t> key_lengths; // one per batch item; or empty
-    std::optional<Tensor<uint8_t>> boolean_mask;
+    std::optional<Tensor<uint8_t>> boolean_mask, block_map;
+    std::optional<Tensor<int64_t>> documents, query_documents; // [B or 1, M], [B or 1, N]
+    std::vector<int64_t> document_starts;                      // instead of them; or empty
     std::optional<Tensor<float>> bias;
     std::optional<float> scale; // none: 1 / sqrt(D)
     float softcap = 0;
+    bool alibi = false;
+    std::optional<T5Bias> t5;
+    std::string alignment; // of alibi, t5 and rotary: "", "top_left" or "bottom_right"
+    std::optional<Rotary> rotary;
+    std::optional<Tensor<float>> learned;          // [P, D], added to q and k
+    std::vector<int64_t> positions, key_positions; // [N], [M]; or empty
     float temperature = 1;
+    std::optional<Tensor<float>> sinks; // [Hq]
+    float dropout = 0;
+    uint64_t seed = 0;
 
     int64_t batch() const { return q.extent[0]; }
     int64_t query_heads() const { return q.extent[1]; }
@@ -31,6 +56,10 @@ struct AttentionProblem {
     int64_t keys() const { return k.extent[2]; }
     int64_t dim() const { return q.extent[3]; }
     int64_t value_dim() const { return v.extent[3]; }
+
+    /** What a plan is told of it: "alibi(top_left) t5(8, 16, causal)". The soft cap goes by the arguments. */
+    std::string score_text() const;
+    std::string position_text() const;
 };
 
 struct AttentionShape {
@@ -40,17 +69,19 @@ struct AttentionShape {
 /** A problem of unit-normal q, k and v. */
 AttentionProblem normal_problem(const AttentionShape &shape, Random &random, const Layout &layout = {});
 
-/** One batch item of a problem, as a problem of batch 1. */
+/** One batch item of a problem, as a problem of batch 1. Dropout draws by the batch item's number, and so differs. */
 AttentionProblem batch_item(const AttentionProblem &problem, int64_t item);
 
-/** All in C order: out [B,Hq,N,Dv], lse and attends_nothing [B,Hq,N], weights and masked [B,Hq,N,M]. */
+/** All in C order: out [B,Hq,N,Dv], lse and attends_nothing [B,Hq,N], the others [B,Hq,N,M]. */
 struct AttentionAnswer {
     std::vector<double> out, lse, weights;
-    std::vector<bool> attends_nothing, masked;
+    std::vector<double> scaled, capped, biased; // the scores in stages; `biased` is -inf where masked
+    std::vector<bool> attends_nothing, masked, dropped;
 };
 
 /**
- * out = sum_j softmax_j(mask(bias_ij + softcap(scale q_i . k_j)) / T) v_j, lse = log sum_j exp(.), every operation in float64.
+ * out = sum_j dropout(softmax_j(mask(biases_ij + softcap(scale q_i . k_j)) / T)) v_j, with the sink as one more logit,
+ * lse = log(exp(sink) + sum_j exp(.)), every operation in float64.
  * A masked cell takes no part, whatever k, v and bias hold there; an attended one follows IEEE arithmetic.
  */
 AttentionAnswer attention_in_double(const AttentionProblem &problem);
@@ -60,7 +91,7 @@ AttentionAnswer attention_in_float(const AttentionProblem &problem, int order = 
 
 /** Largest errors of the textbook form in f32: one number for each output. */
 struct RoundingError {
-    double out = 0, lse = 0, weights = 0;
+    double out = 0, lse = 0, weights = 0, scaled = 0, capped = 0, biased = 0;
 };
 
 /**

@@ -1,6 +1,7 @@
 #include "mask_text.h"
 
 #include <cctype>
+#include <cmath>
 #include <stdexcept>
 #include <vector>
 
@@ -10,8 +11,8 @@ namespace {
 /** Recursive descent straight to closures: | below & below ! below terms. */
 class Reader {
 public:
-    Reader(const std::string &text, int64_t queries, int64_t keys, std::optional<int64_t> offset)
-        : text_(text), queries_(queries), keys_(keys), offset_(offset) {}
+    Reader(const std::string &text, int64_t queries, int64_t keys, std::optional<int64_t> offset, const MaskData &data)
+        : text_(text), queries_(queries), keys_(keys), offset_(offset), data_(data) {}
 
     CellPredicate whole() {
         CellPredicate mask = either();
@@ -44,6 +45,13 @@ private:
         if (take("causal")) return causal();
         if (take("window")) return window();
         if (take("prefix")) return prefix();
+        if (take("dilated")) return dilated();
+        if (take("strided")) return strided();
+        if (take("blocks")) return blocks();
+        if (take("documents"))
+            return [data = data_](int64_t i, int64_t j) { return data.query_documents.at(i) == data.key_documents.at(j); };
+        if (take("lengths")) return [length = data_.length](int64_t, int64_t j) { return j < length; };
+        if (take("tensor")) return data_.tensor;
         fail();
     }
     CellPredicate causal() {
@@ -73,6 +81,28 @@ private:
         const int64_t length = number();
         expect(")");
         return [length](int64_t, int64_t j) { return j < length; };
+    }
+
+    CellPredicate dilated() {
+        expect("(");
+        const int64_t step = number();
+        const int64_t offset = take(",") ? alignment() : unnamed_alignment();
+        expect(")");
+        return [=](int64_t i, int64_t j) { return std::fmod(static_cast<long double>(i - j) + offset, step) == 0; };
+    }
+    CellPredicate strided() {
+        expect("(");
+        const int64_t step = number(), width = take(",") ? number() : 1;
+        expect(")");
+        return [=](int64_t, int64_t j) { return j - j / step * step < width; };
+    }
+    CellPredicate blocks() {
+        expect("(");
+        const int64_t rows = number();
+        expect(",");
+        const int64_t columns = number();
+        expect(")");
+        return [=, block = data_.block](int64_t i, int64_t j) { return block(i / rows, j / columns); };
     }
 
     int64_t alignment() {
@@ -109,13 +139,14 @@ private:
     const std::string text_;
     const int64_t queries_, keys_;
     const std::optional<int64_t> offset_;
+    const MaskData &data_;
     size_t place_ = 0;
 };
 
 } // namespace
 
-CellPredicate mask_from_text(const std::string &text, int64_t queries, int64_t keys, std::optional<int64_t> offset) {
-    return Reader(text, queries, keys, offset).whole();
+CellPredicate mask_from_text(const std::string &text, int64_t queries, int64_t keys, std::optional<int64_t> offset, const MaskData &data) {
+    return Reader(text, queries, keys, offset, data).whole();
 }
 
 } // namespace attune::test

@@ -53,5 +53,28 @@ TEST(MaskText, RefusesWhatMeansNothing) {
     EXPECT_THROW(picture("causal)", 2, 2), std::invalid_argument);
 }
 
+TEST(MaskText, ReadsPatternsAndData) {
+    MaskData data;
+    data.query_documents = {1, 2, 1}, data.key_documents = {2, 1, 1, 5}, data.length = 3;
+    data.block = [](int64_t row, int64_t column) { return row == column; };
+    data.tensor = [](int64_t i, int64_t j) { return i + j == 2; };
+    const auto drawn = [&](const char *text) {
+        const CellPredicate mask = mask_from_text(text, 3, 4, 1, data);
+        std::string cells;
+        for (int64_t i = 0; i < 3; i++)
+            for (int64_t j = 0; j < 4; j++)
+                cells += mask(i, j) ? '1' : '0';
+        return cells;
+    };
+    EXPECT_EQ(drawn("documents"), "011010000110");
+    EXPECT_EQ(drawn("lengths"), "111011101110");
+    EXPECT_EQ(drawn("blocks(2, 2)"), "110011000011");
+    EXPECT_EQ(drawn("tensor"), "001001001000");
+    EXPECT_EQ(drawn("dilated(2)"), "010110100101");
+    EXPECT_EQ(drawn("dilated(2, top_left)"), "101001011010");
+    EXPECT_EQ(drawn("strided(3)"), "100110011001");
+    EXPECT_EQ(drawn("strided(3, 2) & !lengths | tensor"), "001101011001");
+}
+
 } // namespace
 } // namespace attune::test

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "compare.h"
+#include "golden_frequencies.h"
 #include "golden_problems.h"
 #include "random.h"
 
@@ -55,6 +56,44 @@ TEST(RotaryOracleByHand, TurnsAQuarter) {
     const Tensor<float> x({1, 2});
     x(0, 0) = 1, x(0, 1) = 0;
     EXPECT_TRUE(agrees(rotary_in_long_double(x, 10000, RotaryLayout::half, 2, 1), {std::cos(1.0), std::sin(1.0)}, f64_rounding));
+}
+
+TEST(RotaryOracleByHand, GivesTheGoldenFrequencies) {
+    for (const golden::Frequencies &golden : golden::frequencies()) {
+        const std::vector<long double> got = inverse_frequencies(golden.model);
+        EXPECT_TRUE(agrees({got.begin(), got.end()}, golden.radians, f64_rounding)) << golden.name;
+        EXPECT_NEAR(static_cast<double>(magnitude(golden.model)), golden.magnitude, 1e-15) << golden.name;
+    }
+}
+
+/** One token, whose pairs are (1, 0): afterwards each shows its angle. */
+std::vector<double> angles_of(const RotaryModel &model, const std::vector<std::pair<int, int>> &pairs) {
+    const Tensor<float> x({1, model.width});
+    x.fill(0);
+    for (const auto &pair : pairs)
+        x(0, pair.first) = 1;
+    // Stream s stands at position s + 1: a token's angle over its frequency tells the stream.
+    const std::vector<double> y = rotary_in_long_double(x, model, [](int64_t stream, int64_t, int64_t) { return stream + 1; });
+    std::vector<double> angles;
+    for (const auto &pair : pairs)
+        angles.push_back(std::atan2(y[pair.second], y[pair.first]));
+    return angles;
+}
+
+TEST(RotaryOracleByHand, SectionsFollowStreamsAndFrequenciesRunOn) {
+    RotaryModel model;
+    model.width = 8, model.sections = {1, 0, 2, 1};
+    EXPECT_TRUE(agrees(angles_of(model, {{0, 4}, {1, 5}, {2, 6}, {3, 7}}), {1, 3 * 0.1, 3 * 0.01, 4 * 0.001}, f64_rounding));
+    model.layout = RotaryLayout::interleaved;
+    EXPECT_TRUE(agrees(angles_of(model, {{0, 1}, {2, 3}, {4, 5}, {6, 7}}), {1, 3 * 0.1, 3 * 0.01, 4 * 0.001}, f64_rounding));
+}
+
+TEST(RotaryOracleByHand, AxesTakeConsecutiveChannelsAndFrequenciesBeginAnew) {
+    RotaryModel model;
+    model.width = 8, model.axes = 2;
+    EXPECT_TRUE(agrees(angles_of(model, {{0, 2}, {1, 3}, {4, 6}, {5, 7}}), {1, 0.01, 2, 2 * 0.01}, f64_rounding));
+    model.layout = RotaryLayout::interleaved;
+    EXPECT_TRUE(agrees(angles_of(model, {{0, 1}, {2, 3}, {4, 5}, {6, 7}}), {1, 0.01, 2, 2 * 0.01}, f64_rounding));
 }
 
 TEST(SinusoidalOracle, GivesTheGoldenTable) {

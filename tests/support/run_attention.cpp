@@ -1,6 +1,9 @@
 #include "run_attention.h"
 
 #include <algorithm>
+#include <deque>
+#include <memory>
+#include <optional>
 #include <sstream>
 
 namespace attune::test {
@@ -8,33 +11,49 @@ namespace {
 
 AttentionDesc desc_of(const AttentionProblem &problem) {
     AttentionDesc desc;
-    desc.head_dim = problem.dim(), desc.value_dim = problem.value_dim(), desc.mask = problem.mask;
+    desc.head_dim = problem.dim(), desc.value_dim = problem.value_dim();
+    desc.mask = problem.mask, desc.score = problem.score_text(), desc.position = problem.position_text();
     return desc;
 }
 
 /** The optional tensors of a problem: what AttentionArgs points to while it runs. */
-struct Optionals {
-    attune_tensor lse, weights, boolean_mask, bias, key_lengths, offsets;
-    Tensor<int32_t> lengths_data;
-    Tensor<int64_t> offsets_data;
+class Optionals {
+public:
+    template <typename T> const attune_tensor *add(const Tensor<T> &tensor) { return &views_.emplace_back(tensor.view()); }
+    template <typename T> const attune_tensor *add(const std::optional<Tensor<T>> &tensor) { return tensor ? add(*tensor) : nullptr; }
+    /** Integers of rank 1; nullptr if there are none. */
+    template <typename T> const attune_tensor *add_integers(const std::vector<int64_t> &values) {
+        if (values.empty()) return nullptr;
+        const Tensor<T> tensor({static_cast<int64_t>(values.size())});
+        for (size_t i = 0; i < values.size(); i++)
+            tensor(i) = static_cast<T>(values[i]);
+        memory_.push_back(tensor.memory);
+        return add(tensor);
+    }
+
+private:
+    std::deque<attune_tensor> views_; // which stay where they are
+    std::vector<std::shared_ptr<void>> memory_;
 };
 
-template <typename T> attune_tensor per_item(const std::vector<int64_t> &values, Tensor<T> &data) {
-    data = Tensor<T>({static_cast<int64_t>(values.size())});
-    for (size_t b = 0; b < values.size(); b++)
-        data(b) = static_cast<T>(values[b]);
-    return data.view();
+void point_to_inputs(AttentionArgs &args, const AttentionProblem &problem, Optionals &optionals) {
+    args.boolean_mask = optionals.add(problem.boolean_mask), args.bias = optionals.add(problem.bias);
+    args.block_map = optionals.add(problem.block_map), args.sinks = optionals.add(problem.sinks);
+    args.documents = optionals.add(problem.documents), args.query_documents = optionals.add(problem.query_documents);
+    args.document_starts = optionals.add_integers<int32_t>(problem.document_starts);
+    args.key_lengths = optionals.add_integers<int32_t>(problem.key_lengths);
+    args.offsets = optionals.add_integers<int64_t>(problem.offsets);
+    args.positions = optionals.add_integers<int32_t>(problem.positions);
+    args.key_positions = optionals.add_integers<int64_t>(problem.key_positions);
+    args.position_table = optionals.add(problem.learned);
+    if (problem.t5) args.t5_table = optionals.add(problem.t5->table);
 }
 
-void point_to_inputs(AttentionArgs &args, const AttentionProblem &problem, Optionals &optional) {
-    if (problem.boolean_mask) optional.boolean_mask = problem.boolean_mask->view(), args.boolean_mask = &optional.boolean_mask;
-    if (problem.bias) optional.bias = problem.bias->view(), args.bias = &optional.bias;
-    if (!problem.key_lengths.empty())
-        optional.key_lengths = per_item(problem.key_lengths, optional.lengths_data), args.key_lengths = &optional.key_lengths;
-    if (!problem.offsets.empty()) optional.offsets = per_item(problem.offsets, optional.offsets_data), args.offsets = &optional.offsets;
+void set_numbers(AttentionArgs &args, const AttentionProblem &problem) {
     if (problem.offset) args.has_offset = 1, args.offset = *problem.offset;
     if (problem.scale) args.has_scale = 1, args.scale = *problem.scale;
     args.softcap = problem.softcap, args.temperature = problem.temperature;
+    args.dropout = problem.dropout, args.seed = problem.seed;
 }
 
 AttentionRun run_plan(const AttentionPlan &plan, const AttentionProblem &problem, RunOptions &options) {
@@ -42,22 +61,32 @@ AttentionRun run_plan(const AttentionPlan &plan, const AttentionProblem &problem
     run.out = Tensor<float>({problem.batch(), problem.query_heads(), problem.queries(), problem.value_dim()}, options.layout);
     run.lse = Tensor<float>({problem.batch(), problem.query_heads(), problem.queries()}, {{}, options.layout.padding});
     run.weights = Tensor<float>({problem.batch(), problem.query_heads(), problem.queries(), problem.keys()}, {{}, options.layout.padding});
-    Optionals optional;
+    run.scores = run.weights.clone();
+    Optionals optionals;
     AttentionArgs args(problem.q.view(), problem.k.view(), problem.v.view(), run.out.view());
-    if (options.lse) optional.lse = run.lse.view(), args.lse = &optional.lse;
-    if (options.weights) optional.weights = run.weights.view(), args.weights = &optional.weights;
-    point_to_inputs(args, problem, optional);
+    if (options.lse) args.lse = optionals.add(run.lse);
+    if (options.weights) args.weights = optionals.add(run.weights);
+    if (options.stage != 0) args.scores = optionals.add(run.scores), args.score_stage = options.stage;
+    point_to_inputs(args, problem, optionals);
+    set_numbers(args, problem);
+    args.params = options.params.data(), args.param_count = static_cast<int32_t>(options.params.size());
     run.status = plan.run(args, options.call);
     run.workspace_bytes = options.call.workspace_bytes;
     return run;
 }
 
-/** Rows that attend to nothing give exactly zero and lse -inf; every masked cell's weight is exactly zero. */
+AttentionRun failed(const Status &status) {
+    AttentionRun run;
+    run.status = status;
+    return run;
+}
+
+/** Rows that attend to nothing give exactly zero and, without a sink, lse -inf; the weight of a cell masked or dropped is exactly zero. */
 void expect_exact_zeros(const AttentionRun &run, const AttentionAnswer &exact) {
     const std::vector<float> out = run.out.values(), lse = run.lse.values(), weights = run.weights.values();
     size_t wrong = 0;
     for (size_t row = 0; row < lse.size(); row++)
-        wrong += exact.attends_nothing[row] && lse[row] != -INFINITY;
+        wrong += exact.lse[row] == -INFINITY && lse[row] != -INFINITY;
     EXPECT_EQ(wrong, 0u) << "rows of nothing whose lse isn't -inf";
     wrong = 0;
     for (size_t place = 0; place < out.size(); place++)
@@ -65,8 +94,8 @@ void expect_exact_zeros(const AttentionRun &run, const AttentionAnswer &exact) {
     EXPECT_EQ(wrong, 0u) << "outputs of rows of nothing that aren't 0";
     wrong = 0;
     for (size_t cell = 0; cell < weights.size(); cell++)
-        wrong += exact.masked[cell] && weights[cell] != 0;
-    EXPECT_EQ(wrong, 0u) << "masked weights that aren't 0";
+        wrong += (exact.masked[cell] || exact.dropped[cell]) && weights[cell] != 0;
+    EXPECT_EQ(wrong, 0u) << "masked or dropped weights that aren't 0";
 }
 
 } // namespace
@@ -75,9 +104,9 @@ AttentionRun run_attention(const attune_kernel &kernel, const AttentionProblem &
     AttentionDesc desc = desc_of(problem);
     desc.schedule = kernel.schedule;
     const Result<AttentionPlan> plan = AttentionPlan::create(desc);
-    if (!plan.ok()) return {plan.status(), {}, {}, {}, 0};
+    if (!plan.ok()) return failed(plan.status());
     const std::string planned = plan.value().kernel().name;
-    if (planned != kernel.name) return {{ATTUNE_INTERNAL, "the plan chose " + planned + " instead of " + kernel.name}, {}, {}, {}, 0};
+    if (planned != kernel.name) return failed({ATTUNE_INTERNAL, "the plan chose " + planned + " instead of " + kernel.name});
     return run_plan(plan.value(), problem, options);
 }
 
@@ -85,7 +114,35 @@ AttentionRun run_attention(const std::string &schedule, const AttentionProblem &
     AttentionDesc desc = desc_of(problem);
     desc.schedule = schedule;
     const Result<AttentionPlan> plan = AttentionPlan::create(desc);
-    return plan.ok() ? run_plan(plan.value(), problem, options) : AttentionRun{plan.status(), {}, {}, {}, 0};
+    return plan.ok() ? run_plan(plan.value(), problem, options) : failed(plan.status());
+}
+
+AttentionRun run_own_kernel(const attune_kernel &kernel, const AttentionProblem &problem, RunOptions options) {
+    AttentionDesc desc;
+    desc.head_dim = problem.dim(), desc.value_dim = problem.value_dim(), desc.kernel = &kernel, desc.dtype = kernel.dtype;
+    const Result<AttentionPlan> plan = AttentionPlan::create(desc);
+    return plan.ok() ? run_plan(plan.value(), problem, options) : failed(plan.status());
+}
+
+void expect_scores_match_oracle(const attune_kernel &kernel, const AttentionProblem &problem) {
+    SCOPED_TRACE(describe(problem));
+    const AttentionAnswer exact = attention_in_double(problem);
+    const RoundingError rounding = rounding_error(problem, exact);
+    const struct {
+        attune_score_stage stage;
+        const std::vector<double> &scores;
+        double rounding;
+    } stages[] = {{ATTUNE_SCORES_SCALED, exact.scaled, rounding.scaled},
+                  {ATTUNE_SCORES_CAPPED, exact.capped, rounding.capped},
+                  {ATTUNE_SCORES_MASKED, exact.biased, rounding.biased}};
+    for (const auto &[stage, scores, error] : stages) {
+        RunOptions options;
+        options.stage = stage;
+        const AttentionRun run = run_attention(kernel, problem, options);
+        ASSERT_TRUE(run.status.ok()) << run.status.message;
+        EXPECT_TRUE(agrees(to_double(run.scores), scores, twice(error, largest_magnitude(scores)), 0.1)) << "stage " << stage;
+        EXPECT_TRUE(run.scores.canaries_intact()) << "written beside the scores";
+    }
 }
 
 void expect_agrees_with_oracle(const AttentionRun &run, const AttentionProblem &problem, const Judgement &judgement) {
@@ -124,8 +181,11 @@ std::string describe(const AttentionProblem &p) {
         text << " length: " << length;
     if (p.boolean_mask) text << ::testing::PrintToString(p.boolean_mask->extent) << " boolean mask";
     if (p.bias) text << ::testing::PrintToString(p.bias->extent) << " bias";
+    if (p.block_map) text << ::testing::PrintToString(p.block_map->extent) << " block map";
+    if (p.documents) text << ::testing::PrintToString(p.documents->extent) << " documents";
     if (p.scale) text << " scale " << *p.scale;
-    text << " softcap " << p.softcap << " temperature " << p.temperature;
+    text << " softcap " << p.softcap << " score '" << p.score_text() << "' position '" << p.position_text() << "' temperature "
+         << p.temperature << (p.sinks ? " with sinks" : "") << " dropout " << p.dropout;
     return text.str();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "attention_oracle.h"
 #include "attune/attune.hpp"
@@ -12,7 +13,7 @@ namespace attune::test {
 
 struct AttentionRun {
     Status status;
-    Tensor<float> out, lse, weights; // untouched where not asked for
+    Tensor<float> out, lse, weights, scores; // untouched where not asked for
     size_t workspace_bytes = 0;
 };
 
@@ -20,6 +21,8 @@ struct RunOptions {
     bool lse = true, weights = true;
     Layout layout; // of out; lse and weights are padded likewise
     Call call;
+    attune_score_stage stage = {};    // of `scores`; none unless set
+    std::vector<int32_t> params = {}; // of a kernel of one's own
 };
 
 /** Runs the problem by the kernel's schedule; an error unless the plan chooses exactly this kernel. */
@@ -27,6 +30,9 @@ AttentionRun run_attention(const attune_kernel &kernel, const AttentionProblem &
 
 /** Runs it by the schedule's name; "" lets Attune choose. */
 AttentionRun run_attention(const std::string &schedule, const AttentionProblem &problem, RunOptions options = {});
+
+/** Runs a kernel of attune_add_kernel, whose compiled-in texts say what the problem's mask, score and position are. */
+AttentionRun run_own_kernel(const attune_kernel &kernel, const AttentionProblem &problem, RunOptions options = {});
 
 /** How a result is judged. */
 struct Judgement {
@@ -38,7 +44,10 @@ struct Judgement {
 void expect_matches_oracle(const attune_kernel &kernel, const AttentionProblem &problem, const Judgement &judgement = {},
                            const RunOptions &options = {});
 
-/** The same for a run already made. */
+/** Runs with the scores of each stage, and expects them to agree with the oracle. */
+void expect_scores_match_oracle(const attune_kernel &kernel, const AttentionProblem &problem);
+
+/** expect_matches_oracle for a run already made. */
 void expect_agrees_with_oracle(const AttentionRun &run, const AttentionProblem &problem, const Judgement &judgement = {});
 
 /** A line of text that says which problem it is, for SCOPED_TRACE. */

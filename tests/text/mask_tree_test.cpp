@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "text/mask.h"
+#include "text/reader.h"
 
 namespace attune::text {
 namespace {
@@ -12,7 +13,6 @@ std::string show(const Number &number) {
 
 /** The tree with all its brackets: "(& causal:- (! prefix[3]))". */
 std::string show(const MaskNode &node) {
-    static const char *const signs[] = {"none", "", "", "", "!", "&", "|"};
     if (node.operands.empty()) {
         std::string text = name_of(node.kind);
         if (node.kind == MaskKind::none) text = "none";
@@ -22,7 +22,7 @@ std::string show(const MaskNode &node) {
         if (node.alignment == Alignment::bottom_right) text += "@bottom_right";
         return text;
     }
-    std::string text = std::string("(") + signs[static_cast<int>(node.kind)];
+    std::string text = node.kind == MaskKind::negation ? "(!" : node.kind == MaskKind::conjunction ? "(&" : "(|";
     for (const MaskNode &operand : node.operands)
         text += " " + show(operand);
     return text + ")";
@@ -43,6 +43,12 @@ TEST(MaskTree, ReadsTerms) {
     EXPECT_EQ(tree("window(-1, 256, top_left)"), "window[-1][256]@top_left");
     EXPECT_EQ(tree("prefix(0)"), "prefix[0]");
     EXPECT_EQ(tree("prefix(9223372036854775807)"), "prefix[9223372036854775807]");
+    EXPECT_EQ(tree("dilated(1)"), "dilated[1]");
+    EXPECT_EQ(tree("dilated(4, bottom_right)"), "dilated[4]@bottom_right");
+    EXPECT_EQ(tree("strided(4)"), "strided[4]");
+    EXPECT_EQ(tree("strided(4, 4)"), "strided[4][4]");
+    EXPECT_EQ(tree("blocks(64, 32)"), "blocks[64][32]");
+    EXPECT_EQ(tree("documents & lengths | tensor"), "(| (& documents lengths) tensor)");
 }
 
 TEST(MaskTree, BindsNotThenAndThenOr) {
@@ -61,6 +67,8 @@ TEST(MaskTree, ListsParametersInOrderOfAppearance) {
     ASSERT_TRUE(result.ok()) << result.error;
     EXPECT_EQ(result.mask.parameters, (std::vector<std::string>{"left", "P", "right"}));
     EXPECT_EQ(show(result.mask.root), "(| (& window[#0][0] prefix[#1]) window[#2][#0]@top_left)");
+    EXPECT_EQ(tree("dilated(a) & strided(b, a) & strided(2, c) & blocks(64, d)", true),
+              "(& dilated[#0] strided[#1][#0] strided[2][#2] blocks[64][#3])");
 }
 
 TEST(MaskTree, FindsTheFirstTermWithoutAnAlignment) {
@@ -74,11 +82,13 @@ TEST(MaskTree, FindsTheFirstTermWithoutAnAlignment) {
     EXPECT_EQ(first("causal(top_left) & window(1, 1, bottom_right)"), "");
     EXPECT_EQ(first("causal(top_left) | prefix(3) & !window(1, 1)"), "window");
     EXPECT_EQ(first("causal"), "causal");
+    EXPECT_EQ(first("documents & dilated(2)"), "dilated");
+    EXPECT_EQ(first("dilated(2, top_left) & strided(2) & blocks(1, 1) & lengths & tensor"), "");
 }
 
 TEST(MaskTree, TakesAMaskOfFullLength) {
     std::string text = "causal";
-    while (text.size() + 7 <= max_mask_length)
+    while (text.size() + 7 <= max_text_length)
         text += "|causal";
     EXPECT_TRUE(parse_mask(text).ok());
 }

@@ -84,8 +84,10 @@ typedef struct attune_kernel {
     attune_type dtype;
     int32_t head_dim; /* D and Dv it is compiled for; 0: any */
     int32_t value_dim;
-    const char *mask;    /* text compiled in; "": none (prebuilt kernels), or one written in C++, which no weights can be given for */
-    int32_t param_count; /* names in that text, which become run-time parameters */
+    const char *mask;     /* text compiled in; "": none (prebuilt kernels), or one written in C++, which no weights can be given for */
+    const char *score;    /* likewise: "softcap(30) alibi" */
+    const char *position; /* likewise: "rotary(half)" */
+    int32_t param_count;  /* names in the mask, which become run-time parameters */
     const char *const *params;
     int (*call)(void **arguments); /* Halide's argv entry point */
 } attune_kernel;
@@ -97,7 +99,7 @@ const attune_kernel *attune_kernel_at(int32_t index);
 /* The CPU class kernels run as: "avx512", "avx2" or "x86-64". The environment's ATTUNE_CPU=avx2 or x86-64 lowers it. */
 const char *attune_cpu_class(void);
 
-/* ---- Attention: softmax(mask(bias(softcap(scale q k^T))) / temperature) v ------------------------------------------- */
+/* ---- Attention: dropout(softmax(mask(biases(softcap(scale q k^T))) / temperature)) v -------------------------------- */
 
 /* What a plan is made for. Everything here is structure; numbers come with each run. */
 typedef struct attune_attention_desc {
@@ -106,11 +108,13 @@ typedef struct attune_attention_desc {
     int64_t head_dim;            /* D: width of q and k */
     int64_t value_dim;           /* Dv: width of v and out; 0: as head_dim */
     const char *mask;            /* textual mask, e.g. "causal & window(256, 0)"; NULL or "none": no mask */
+    const char *score;           /* textual score, e.g. "softcap(30) alibi"; NULL or "none": the dot product as it is */
+    const char *position;        /* textual position, e.g. "rotary(half, base=500000)", applied to q and k; NULL or "none": as they are */
     const char *schedule;        /* name; NULL: Attune's choice */
     const attune_kernel *kernel; /* a kernel from attune_add_kernel, to use instead of the prebuilt ones; or NULL */
 } attune_attention_desc;
 #define ATTUNE_ATTENTION_DESC_INIT                                                                                                         \
-    { sizeof(attune_attention_desc), ATTUNE_F32, 0, 0, NULL, NULL, NULL }
+    { sizeof(attune_attention_desc), ATTUNE_F32, 0, 0, NULL, NULL, NULL, NULL, NULL }
 
 /* An immutable plan: one kernel chosen. May run from many threads at once. */
 typedef struct attune_attention_plan attune_attention_plan;
@@ -120,22 +124,48 @@ void attune_attention_plan_destroy(attune_attention_plan *plan); /* NULL is fine
 /* The kernel the plan runs. Lives as long as the program. */
 const attune_kernel *attune_attention_plan_kernel(const attune_attention_plan *plan);
 
+/* Which scores the output `scores` gives, in the order of computation. */
+typedef enum attune_score_stage {
+    ATTUNE_SCORES_SCALED = 1, /* scale q k^T */
+    ATTUNE_SCORES_CAPPED = 2, /* after soft capping */
+    ATTUNE_SCORES_MASKED = 3  /* after biases, -inf where masked; before the temperature */
+} attune_score_stage;
+
 /* One run. Shapes: q [B,Hq,N,D], k [B,Hkv,M,D], v [B,Hkv,M,Dv], out [B,Hq,N,Dv], Hq a multiple of Hkv (grouped heads). */
 typedef struct attune_attention_args {
     size_t struct_size;
     attune_tensor q, k, v, out;
-    const attune_tensor *lse;          /* optional output, f32 [B,Hq,N]: log-sum-exp of the scores entering softmax */
-    const attune_tensor *weights;      /* optional output, f32 [B,Hq,N,M] */
+    const attune_tensor *lse;     /* optional output, f32 [B,Hq,N]: log-sum-exp of the scores entering softmax */
+    const attune_tensor *weights; /* optional output, f32 [B,Hq,N,M]: after dropout */
+    const attune_tensor *scores;  /* optional output, f32 [B,Hq,N,M]: the scores at `score_stage` */
+    attune_score_stage score_stage;
     const attune_tensor *boolean_mask; /* optional, ATTUNE_BOOL, rank 4, each axis full or 1 of [B,Hq,N,M]: true attends */
     const attune_tensor *bias;         /* optional, f32, rank 4, likewise; added to the scores; -inf masks */
-    const attune_tensor *key_lengths;  /* optional, i32 or i64 [B]: keys j < length, 0 <= length <= M */
-    const attune_tensor *offsets;      /* optional, i32 or i64 [B]: key position of query 0, per batch item */
-    int32_t has_offset;                /* with `offset`, one offset for all batch items */
+    const attune_tensor *key_lengths;  /* optional, i32 or i64 [B]: keys j < length, 0 <= length <= M. For the mask's term `lengths` if it
+                                          has one, otherwise beside the mask */
+    /* For the mask's term `documents`: one of the two forms. Ids are any numbers; a query attends to keys of its own id. */
+    const attune_tensor *documents;       /* i32 or i64 [B,M] or [1,M]: the document of each key */
+    const attune_tensor *query_documents; /* i32 or i64 [B,N] or [1,N]: of each query; NULL: as `documents`, where N = M */
+    const attune_tensor *document_starts; /* i32 or i64 [S+1], rising from 0 to M (cu_seqlens): document s is keys starts[s] to
+                                             starts[s + 1] - 1, in every batch item; and queries likewise, where N = M */
+    const attune_tensor *block_map; /* for the mask's term blocks(Q, K): ATTUNE_BOOL, rank 4, the first two axes full or 1 of [B,Hq], then
+                                       ceil(N / Q), ceil(M / K): true where the block of Q queries attends to the block of K keys */
+    const attune_tensor *t5_table;  /* for the score's term t5: f32 [buckets, Hq], the learned bias of each bucket */
+    const attune_tensor *sinks;     /* optional, f32 [Hq]: one more logit a head, which takes weight and adds nothing */
+    /* For the position: i32 or i64, [N], [B,N] or, with mrope or axes, [S,B,N] (positions of queries) and the same with M (keys). NULL:
+       query i stands at i + offset, key j at j. Without key_positions and N = M, positions serve for both. */
+    const attune_tensor *positions;
+    const attune_tensor *key_positions;
+    const attune_tensor *position_table; /* for the position `learned`: f32 [P, D], row p is added to what stands at p */
+    const attune_tensor *offsets;        /* optional, i32 or i64 [B]: key position of query 0, per batch item */
+    int32_t has_offset;                  /* with `offset`, one offset for all batch items */
     int64_t offset;
     int32_t has_scale;     /* 0: scale is 1 / sqrt(D) */
     float scale;           /* finite */
     float softcap;         /* c > 0: scores become c tanh(s / c); 0: none */
     float temperature;     /* > 0 */
+    float dropout;         /* 0 <= p < 1: each weight is dropped with probability p, the others divided by 1 - p */
+    uint64_t seed;         /* of dropout: Philox 4x32-10 with this key and the weight's place as counter */
     const int32_t *params; /* values of the kernel's named parameters, param_count of them */
     int32_t param_count;
 } attune_attention_args;
@@ -146,16 +176,53 @@ void attune_attention_args_init(attune_attention_args *args);
 /* `call` may be NULL. */
 attune_status attune_attention_run(const attune_attention_plan *plan, const attune_attention_args *args, attune_call *call);
 
-/* ---- Softmax over the innermost axis: exp(x / T - logsumexp(x / T)), or its logarithm -------------------------------- */
+/* ---- Softmax over one axis: exp(x / T - logsumexp(x / T)), or its logarithm ------------------------------------------- */
 typedef struct attune_softmax_args {
     size_t struct_size;
-    attune_tensor x, y; /* same shape, f32, innermost stride 1; y may be x itself */
-    float temperature;  /* > 0 */
-    int32_t log;        /* non-zero: log-softmax */
+    attune_tensor x, y;        /* same shape, f32, any strides; y may be x itself */
+    int32_t axis;              /* 0 to rank - 1, or -rank to -1 counted from the end; -1 by default */
+    const attune_tensor *mask; /* optional, ATTUNE_BOOL, rank of x, each axis full or 1: true counts; false gets 0 (logarithm: -inf) */
+    float temperature;         /* > 0 */
+    int32_t log;               /* non-zero: log-softmax */
     const char *schedule;
 } attune_softmax_args;
 void attune_softmax_args_init(attune_softmax_args *args);
 attune_status attune_softmax(const attune_softmax_args *args, attune_call *call);
+
+/* ---- Log-sum-exp over one axis: ln sum exp(x / T); -inf where nothing counts ------------------------------------------- */
+typedef struct attune_log_sum_exp_args {
+    size_t struct_size;
+    attune_tensor x;           /* f32, any strides */
+    attune_tensor y;           /* f32, the shape of x with extent 1 on the axis */
+    int32_t axis;              /* as for softmax */
+    const attune_tensor *mask; /* as for softmax */
+    float temperature;         /* > 0 */
+    const char *schedule;
+} attune_log_sum_exp_args;
+void attune_log_sum_exp_args_init(attune_log_sum_exp_args *args);
+attune_status attune_log_sum_exp(const attune_log_sum_exp_args *args, attune_call *call);
+
+/* ---- Merge: attention over the union of two disjoint sets of keys, from the results over each ------------------------- */
+typedef struct attune_merge_args {
+    size_t struct_size;
+    attune_tensor a, a_lse; /* f32 [B,H,N,Dv] and f32 [B,H,N]: output and log-sum-exp of one part */
+    attune_tensor b, b_lse; /* of the other */
+    attune_tensor out;      /* f32 [B,H,N,Dv]; may be a or b itself */
+    attune_tensor lse;      /* f32 [B,H,N]; may be a_lse or b_lse itself */
+    const char *schedule;
+} attune_merge_args;
+void attune_merge_args_init(attune_merge_args *args);
+attune_status attune_merge(const attune_merge_args *args, attune_call *call);
+
+/* ---- ALiBi's slopes (Press et al., arXiv 2108.12409, section 3): f32 [heads], 2^(-8 (h + 1) / heads), interpolated as its
+ *      authors do where heads is no power of two -------------------------------------------------------------------------- */
+typedef struct attune_alibi_slopes_args {
+    size_t struct_size;
+    attune_tensor y; /* f32 [heads] */
+    const char *schedule;
+} attune_alibi_slopes_args;
+void attune_alibi_slopes_args_init(attune_alibi_slopes_args *args);
+attune_status attune_alibi_slopes(const attune_alibi_slopes_args *args, attune_call *call);
 
 /* ---- Rotary position embedding (RoFormer, arXiv 2104.09864, eq. 34) --------------------------------------------------- */
 typedef enum attune_rotary_layout {
@@ -168,8 +235,17 @@ typedef struct attune_rotary_args {
     attune_tensor x, y; /* same shape, f32, rank 2 to 4: [..., tokens, dim]; innermost stride 1; y may be x itself */
     double base;        /* > 0; 10000 by default */
     attune_rotary_layout layout;
-    int64_t rotary_dim; /* even, <= dim: the leading channels rotated; 0: all of dim */
-    int64_t offset;     /* position of token 0 */
+    int64_t rotary_dim;             /* even, <= dim: the leading channels rotated; 0: all of dim */
+    int64_t offset;                 /* position of token 0, without `positions` */
+    const attune_tensor *positions; /* optional, i32 or i64: [tokens], [batch, tokens] or, with sections or axes, [S, batch, tokens] */
+    const char *scaling; /* NULL, "linear(s)", "ntk(s)", "yarn(s, original)" or "llama3(s, low, high, original)": as in a position's text */
+    const int32_t *sections; /* M-RoPE: pairs that follow positions[0], positions[1] ...; they add up to rotary_dim / 2. NULL: none */
+    int32_t section_count;   /* 0 to 8 */
+    int32_t axes;            /* 2 to 8: equal shares of the pairs, each an embedding of its own of positions[0], positions[1] ... */
+    /* Tables of the caller's own in place of base, scaling, sections and axes: both or neither, f32 [P, rotary_dim / 2], any numbers. Row p
+       turns what stands at position p, 0 to P - 1. */
+    const attune_tensor *cosines;
+    const attune_tensor *sines;
     const char *schedule;
 } attune_rotary_args;
 void attune_rotary_args_init(attune_rotary_args *args);
@@ -185,6 +261,31 @@ typedef struct attune_sinusoidal_args {
 } attune_sinusoidal_args;
 void attune_sinusoidal_args_init(attune_sinusoidal_args *args);
 attune_status attune_sinusoidal(const attune_sinusoidal_args *args, attune_call *call);
+
+/* ---- Positions added to the input: y = x + table[position], a learned table, or the sinusoidal one -------------------- */
+typedef struct attune_add_positions_args {
+    size_t struct_size;
+    attune_tensor x, y;             /* same shape, f32, rank 2 to 4: [..., tokens, dim]; innermost stride 1; y may be x itself */
+    const attune_tensor *table;     /* f32 [P, dim]; NULL: the sinusoidal table */
+    double base;                    /* of the sinusoidal table; 10000 by default */
+    int64_t offset;                 /* position of token 0, without `positions` */
+    const attune_tensor *positions; /* optional, i32 or i64: [tokens] or [batch, tokens]; 0 to P - 1 with a table */
+    const char *schedule;
+} attune_add_positions_args;
+void attune_add_positions_args_init(attune_add_positions_args *args);
+attune_status attune_add_positions(const attune_add_positions_args *args, attune_call *call);
+
+/* ---- Cache writes: new tokens of each batch item into a cache, in place (ONNX TensorScatter) --------------------------- */
+typedef struct attune_cache_write_args {
+    size_t struct_size;
+    attune_tensor cache;         /* any type, rank 2 to 8: [B, ..., capacity, ...] */
+    attune_tensor update;        /* the same type and shape, but for `axis`: the new tokens */
+    int32_t axis;                /* the tokens' axis: 1 to rank - 1, or from the end; -2 by default */
+    const attune_tensor *starts; /* i32 or i64 [B]: where each item's first new token goes; NULL: 0 */
+    int32_t circular;            /* non-zero: positions count modulo the capacity; otherwise they must fit */
+} attune_cache_write_args;
+void attune_cache_write_args_init(attune_cache_write_args *args);
+attune_status attune_cache_write(const attune_cache_write_args *args);
 
 #ifdef __cplusplus
 }

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "attune/attune.h"
 
@@ -86,7 +87,7 @@ struct AttentionDesc {
     attune_type dtype = ATTUNE_F32;
     int64_t head_dim = 0;
     int64_t value_dim = 0; // 0: as head_dim
-    std::string mask = "none";
+    std::string mask = "none", score = "none", position = "none";
     std::string schedule; // empty: Attune's choice
     const attune_kernel *kernel = nullptr;
 };
@@ -104,7 +105,7 @@ public:
     static Result<AttentionPlan> create(const AttentionDesc &desc) {
         attune_attention_desc d = ATTUNE_ATTENTION_DESC_INIT;
         d.dtype = desc.dtype, d.head_dim = desc.head_dim, d.value_dim = desc.value_dim;
-        d.mask = desc.mask.c_str();
+        d.mask = desc.mask.c_str(), d.score = desc.score.c_str(), d.position = desc.position.c_str();
         d.schedule = desc.schedule.empty() ? nullptr : desc.schedule.c_str();
         d.kernel = desc.kernel;
         attune_attention_plan *plan = nullptr;
@@ -125,17 +126,56 @@ private:
     std::unique_ptr<attune_attention_plan, Destroy> plan_;
 };
 
+/** nullptr for an empty name: Attune's choice. */
+inline const char *schedule_name(const std::string &schedule) { return schedule.empty() ? nullptr : schedule.c_str(); }
+
 struct SoftmaxOptions {
     float temperature = 1.0f;
     bool log = false;
+    int32_t axis = -1;
+    const TensorView *mask = nullptr;
     std::string schedule;
 };
 inline Status softmax(const TensorView &x, const TensorView &y, const SoftmaxOptions &options = {}, attune_call *call = nullptr) {
     attune_softmax_args args;
     attune_softmax_args_init(&args);
     args.x = x, args.y = y, args.temperature = options.temperature, args.log = options.log;
-    args.schedule = options.schedule.empty() ? nullptr : options.schedule.c_str();
+    args.axis = options.axis, args.mask = options.mask, args.schedule = schedule_name(options.schedule);
     return Status::from(attune_softmax(&args, call));
+}
+
+struct LogSumExpOptions {
+    float temperature = 1.0f;
+    int32_t axis = -1;
+    const TensorView *mask = nullptr;
+    std::string schedule;
+};
+inline Status log_sum_exp(const TensorView &x, const TensorView &y, const LogSumExpOptions &options = {}, attune_call *call = nullptr) {
+    attune_log_sum_exp_args args;
+    attune_log_sum_exp_args_init(&args);
+    args.x = x, args.y = y, args.temperature = options.temperature;
+    args.axis = options.axis, args.mask = options.mask, args.schedule = schedule_name(options.schedule);
+    return Status::from(attune_log_sum_exp(&args, call));
+}
+
+/** What attention gave for one set of keys. */
+struct Partial {
+    TensorView out, lse;
+};
+inline Status merge(const Partial &a, const Partial &b, const Partial &merged, const std::string &schedule = "",
+                    attune_call *call = nullptr) {
+    attune_merge_args args;
+    attune_merge_args_init(&args);
+    args.a = a.out, args.a_lse = a.lse, args.b = b.out, args.b_lse = b.lse, args.out = merged.out, args.lse = merged.lse;
+    args.schedule = schedule_name(schedule);
+    return Status::from(attune_merge(&args, call));
+}
+
+inline Status alibi_slopes(const TensorView &y, const std::string &schedule = "", attune_call *call = nullptr) {
+    attune_alibi_slopes_args args;
+    attune_alibi_slopes_args_init(&args);
+    args.y = y, args.schedule = schedule_name(schedule);
+    return Status::from(attune_alibi_slopes(&args, call));
 }
 
 struct RotaryOptions {
@@ -143,14 +183,22 @@ struct RotaryOptions {
     attune_rotary_layout layout = ATTUNE_ROTARY_HALF;
     int64_t rotary_dim = 0; // 0: all of dim
     int64_t offset = 0;
+    const TensorView *positions = nullptr;
+    std::string scaling; // empty: none
+    std::vector<int32_t> sections;
+    int32_t axes = 0;
+    const TensorView *cosines = nullptr, *sines = nullptr; // none: of base and scaling
     std::string schedule;
 };
 inline Status rotary(const TensorView &x, const TensorView &y, const RotaryOptions &options = {}, attune_call *call = nullptr) {
     attune_rotary_args args;
     attune_rotary_args_init(&args);
     args.x = x, args.y = y, args.base = options.base, args.layout = options.layout;
-    args.rotary_dim = options.rotary_dim, args.offset = options.offset;
-    args.schedule = options.schedule.empty() ? nullptr : options.schedule.c_str();
+    args.rotary_dim = options.rotary_dim, args.offset = options.offset, args.positions = options.positions;
+    args.scaling = options.scaling.empty() ? nullptr : options.scaling.c_str();
+    args.sections = options.sections.data(), args.section_count = static_cast<int32_t>(options.sections.size()), args.axes = options.axes;
+    args.cosines = options.cosines, args.sines = options.sines;
+    args.schedule = schedule_name(options.schedule);
     return Status::from(attune_rotary(&args, call));
 }
 
@@ -163,8 +211,37 @@ inline Status sinusoidal(const TensorView &y, const SinusoidalOptions &options =
     attune_sinusoidal_args args;
     attune_sinusoidal_args_init(&args);
     args.y = y, args.base = options.base, args.offset = options.offset;
-    args.schedule = options.schedule.empty() ? nullptr : options.schedule.c_str();
+    args.schedule = schedule_name(options.schedule);
     return Status::from(attune_sinusoidal(&args, call));
+}
+
+struct AddPositionsOptions {
+    const TensorView *table = nullptr; // none: the sinusoidal table
+    double base = 10000.0;
+    int64_t offset = 0;
+    const TensorView *positions = nullptr;
+    std::string schedule;
+};
+inline Status add_positions(const TensorView &x, const TensorView &y, const AddPositionsOptions &options = {},
+                            attune_call *call = nullptr) {
+    attune_add_positions_args args;
+    attune_add_positions_args_init(&args);
+    args.x = x, args.y = y, args.table = options.table, args.base = options.base, args.offset = options.offset;
+    args.positions = options.positions, args.schedule = schedule_name(options.schedule);
+    return Status::from(attune_add_positions(&args, call));
+}
+
+struct CacheWriteOptions {
+    int32_t axis = -2;                  // the tokens' axis
+    const TensorView *starts = nullptr; // none: 0
+    bool circular = false;
+};
+inline Status cache_write(const TensorView &cache, const TensorView &update, const CacheWriteOptions &options = {}) {
+    attune_cache_write_args args;
+    attune_cache_write_args_init(&args);
+    args.cache = cache, args.update = update;
+    args.axis = options.axis, args.starts = options.starts, args.circular = options.circular;
+    return Status::from(attune_cache_write(&args));
 }
 
 } // namespace attune

@@ -1,0 +1,57 @@
+#include "dsl/attention_parts.h"
+#include "dsl/axes.h"
+
+namespace attune::dsl {
+
+using namespace axes;
+using Halide::cast;
+using Halide::Expr;
+using Halide::Func;
+
+Expr AttentionInputs::tensors_allow(const Cell &cell) const {
+    return (use_attend == 0 || boolean_tensor(attend).allows(cell)) && (use_bias == 0 || finite_bias(bias).allows(cell));
+}
+
+namespace {
+
+Expr positioned(const AttentionInputs &in, const Func &x, const Func &table, const Expr &d, const Expr &token, const Expr &head,
+                const Expr &batch) {
+    auto channel = [=](const Expr &c) { return cast<float>(x(c, token, head, batch)); };
+    return in.positioning ? (*in.positioning)({channel, table, token, batch, in.head_dim}, d) : channel(d);
+}
+
+} // namespace
+
+Expr AttentionInputs::query_channel(const Expr &d, const Expr &token, const Expr &head, const Expr &batch) const {
+    return positioned(*this, query, query_position, d, token, head, batch);
+}
+
+Expr AttentionInputs::key_channel(const Expr &d, const Expr &token, const Expr &query_head, const Expr &batch) const {
+    return positioned(*this, key, key_position, d, token, query_head / heads_per_group, batch);
+}
+
+Attention attention(const AttentionInputs &in, const Blocking &blocking) {
+    Attention a;
+    a.inputs = in, a.blocking = blocking;
+    a.padded_value_dim = Halide::Internal::simplify((in.value_dim + blocking.value_step - 1) / blocking.value_step * blocking.value_step);
+    a.ranges = key_ranges(in, blocking);
+    a.panels = panels(in, blocking, a.ranges);
+    a.operands = operands(in, blocking, a.ranges, a.padded_value_dim);
+    a.scores = scores(in, blocking, a.ranges, a.panels, a.operands);
+    a.partial = block_state(in, blocking, a.panels, a.operands, a.scores);
+    a.fold = fold(in, blocking, a.ranges, a.panels, a.partial, a.padded_value_dim);
+
+    const int rows = blocking.rows_per_tile;
+    a.output_rows = Func("output_rows"), a.output = Func("attention"), a.lse = Func("log_sum_exp");
+    a.output_rows(row, dim, tile, head, batch) = a.fold.result(row, dim, tile, head, batch);
+    a.output(dim, token, head, batch) = cast(in.output_type, a.output_rows(token % rows, dim, token / rows, head, batch));
+    a.lse(token, head, batch) = a.fold.result(token % rows, in.value_dim, token / rows, head, batch);
+    if (in.count_panels) {
+        a.counts = Func("counts");
+        Halide::Var which("which");
+        a.counts(which, tile, head, batch) = cast<int32_t>(a.fold.result(0, in.value_dim + 1 + clamp(which, 0, 1), tile, head, batch));
+    }
+    return a;
+}
+
+} // namespace attune::dsl

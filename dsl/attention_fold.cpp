@@ -1,0 +1,104 @@
+// The fold of the blocks' softmax states, and what becomes of it: output and log-sum-exp.
+#include "dsl/attention_parts.h"
+#include "dsl/axes.h"
+#include "dsl/numeric.h"
+#include "dsl/softmax.h"
+
+namespace attune::dsl {
+
+using namespace axes;
+using Halide::cast;
+using Halide::Expr;
+using Halide::Func;
+using Halide::RDom;
+
+namespace {
+
+// Whether any key at all may be attended by a row whose sum came out as 0. If so its scores were all -inf, from an Inf in q or k,
+// and its softmax is 0 / 0; if not, its result is zeros by definition. Looked at only for tiles that have such a row.
+void declare_attends(Fold &f, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
+    f.starved(tile, head, batch) = 0;
+    f.starved(tile, head, batch) =
+        max(f.starved(tile, head, batch), select(strict_equal(f.state(f.rows, state::sum, tile, head, batch), 0.0f), 1, 0));
+
+    f.cells = RDom(0, in.intervals.count, 0, in.keys, "starved_cells");
+    only_keys_of_tile(f.cells, ranges, f.cells.y, 1);
+    f.cells.where(f.starved(tile, head, batch) != 0);
+    const Cell cell{batch, head, query_of(in, blocking, row), f.cells.y};
+    Expr in_interval = interval_begin(ranges, row, f.cells.x) <= cell.key && cell.key < interval_end(ranges, row, f.cells.x);
+    Expr allowed = in_interval && in.tensors_allow(cell);
+    if (in.mask) allowed = allowed && in.mask->allows(cell);
+    f.attends(row, tile, head, batch) = 0;
+    f.attends(row, tile, head, batch) = max(f.attends(row, tile, head, batch), select(allowed, 1, 0));
+}
+
+// A sink is one more logit z, next to the scores over T: with m the larger of both maxima, the sum becomes l e^(max / T - m) + e^(z - m).
+void declare_closing(Fold &f, const AttentionInputs &in) {
+    Expr maximum = f.state(row, state::maximum, tile, head, batch), sum = f.state(row, state::sum, tile, head, batch);
+    Expr none = strict_equal(sum, 0.0f);
+    Expr tempered = select(none, masked_score(), tempered_score(maximum, in.temperature));
+    Expr sink = branch(in.use_sinks != 0, in.sinks(head), masked_score());
+    Expr joint = max(tempered, sink), log2_e = base2_scale(1.0f);
+    Expr factor = select(strict_equal(sink, masked_score()), 1.0f, relative_weight(tempered, joint, log2_e));
+    Expr denominator = select(strict_equal(sink, masked_score()), sum, sum * factor + relative_weight(sink, joint, log2_e));
+    Expr lse = select(strict_equal(denominator, 0.0f), masked_score(), joint + natural_log(denominator));
+    Halide::Var which("which");
+    f.closing(row, which, tile, head, batch) =
+        branch(which == int(Fold::factor), factor * in.dropout.scale(), branch(which == int(Fold::denominator), denominator, lse));
+}
+
+void declare_result(Fold &f, const AttentionInputs &in, const Expr &counts_at) {
+    auto lane_of = [&](const Expr &l) { return f.state(row, l, tile, head, batch); };
+    auto closing = [&](Fold::Closing which) { return f.closing(row, int(which), tile, head, batch); };
+    Expr starved = strict_equal(closing(Fold::denominator), 0.0f);
+    Expr undefined = starved && f.attends(row, tile, head, batch) != 0;
+    Expr channel = lane_of(min(lane, in.value_dim - 1) + state::output) * closing(Fold::factor);
+    Expr output = select(undefined, nan_value(), starved, 0.0f, channel / closing(Fold::denominator));
+    Expr lse = select(undefined, nan_value(), closing(Fold::log_sum_exp));
+    Expr rest = lse;
+    if (in.count_panels) rest = branch(lane == in.value_dim, lse, lane_of(max(lane - in.value_dim - 1, 0) + counts_at));
+    f.result(row, lane, tile, head, batch) = branch(lane < in.value_dim, output, rest);
+}
+
+} // namespace
+
+Fold fold(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels, const BlockState &partial,
+          const Expr &padded_value_dim) {
+    const Expr keys = blocking.keys_per_block, counts_at = state::output + padded_value_dim;
+    Fold f;
+    f.state = Func("state"), f.starved = Func("starved"), f.attends = Func("attends"), f.closing = Func("closing"),
+    f.result = Func("result");
+    f.merge = RDom(0, counts_at + (in.count_panels ? 2 : 0), 0, (in.keys + keys - 1) / keys, "merge");
+    f.rows = RDom(0, blocking.rows_per_tile, "rows");
+    const Halide::RVar &which = f.merge.x, &b = f.merge.y;
+
+    // Both conditions on the block: the task's is the same for all its tiles, and lets a schedule skip the copies as well.
+    Expr task_of = tile / blocking.tiles_per_task;
+    f.merge.where(b * keys < ranges.task_end(task_of, head, batch) && (b + 1) * keys > ranges.task_first(task_of, head, batch));
+    f.merge.where(b * keys < ranges.end(tile, head, batch) && (b + 1) * keys > ranges.first(tile, head, batch));
+    auto listed_in = [&](Panels::Slot slot) { return panels.list(int(slot), tile, b, head, batch); };
+    f.merge.where(listed_in(Panels::listed_count) > 0);
+
+    auto lane_of = [&](const Expr &l) -> Halide::FuncRef { return f.state(row, l, tile, head, batch); };
+    lane_of(lane) = select(lane == state::maximum, masked_score(), 0.0f);
+    Expr kept_maximum = lane_of(state::maximum), added_maximum = partial.maximum(row, tile, b, head, batch);
+    Expr maximum = max(kept_maximum, added_maximum);
+    Expr factor = relative_weight(select(which == state::kept_factor, kept_maximum, added_maximum), maximum, base2_scale(in.temperature));
+    auto merged = [&](const Expr &added) { return lane_of(which) * lane_of(state::kept_factor) + added * lane_of(state::added_factor); };
+    Expr channel = min(max(which - state::output, 0), padded_value_dim - 1);
+    Expr output = merged(partial.output(row, channel, tile, b, head, batch));
+    if (in.count_panels) {
+        Expr count = select(which == counts_at, listed_in(Panels::listed_count), listed_in(Panels::partial_count));
+        output = branch(which >= counts_at, lane_of(which) + cast<float>(count), output);
+    }
+    lane_of(which) = branch(which >= state::output, output,
+                            branch(which == state::sum, merged(partial.sum(row, tile, b, head, batch)), //
+                                   branch(which == state::maximum, maximum, factor)));
+
+    declare_attends(f, in, blocking, ranges);
+    declare_closing(f, in);
+    declare_result(f, in, counts_at);
+    return f;
+}
+
+} // namespace attune::dsl

@@ -1,0 +1,45 @@
+#include "dsl/dropout.h"
+
+namespace attune::dsl {
+
+using Halide::cast;
+using Halide::Expr;
+
+namespace {
+
+struct Product {
+    Expr high, low;
+};
+
+Product multiply(const Expr &a, uint32_t b) {
+    Expr wide = cast<uint64_t>(a) * Expr(uint64_t(b));
+    return {cast<uint32_t>(wide >> 32), cast<uint32_t>(wide & Expr(uint64_t(0xffffffff)))};
+}
+
+} // namespace
+
+Words philox(const Words &counter, const std::array<Expr, 2> &key) {
+    Words x = counter;
+    Expr k0 = key[0], k1 = key[1];
+    for (int round = 0; round < 10; round++) {
+        const Product first = multiply(x[0], 0xd2511f53u), second = multiply(x[2], 0xcd9e8d57u);
+        x = {second.high ^ x[1] ^ k0, second.low, first.high ^ x[3] ^ k1, first.low};
+        k0 = k0 + Expr(0x9e3779b9u), k1 = k1 + Expr(0xbb67ae85u); // Weyl sequences: the golden ratio, and sqrt(3) - 1
+    }
+    return x;
+}
+
+Expr Dropout::used() const { return threshold != cast<uint32_t>(0); }
+
+Expr Dropout::keeps(const Cell &cell) const {
+    const Words words =
+        philox({cast<uint32_t>(cell.key / 4), cast<uint32_t>(cell.query), cast<uint32_t>(cell.head), cast<uint32_t>(cell.batch)},
+               {seed_low, seed_high});
+    Expr which = cell.key % 4;
+    Expr word = select(which == 0, words[0], which == 1, words[1], which == 2, words[2], words[3]);
+    return select(word < threshold, 0.0f, 1.0f);
+}
+
+Expr Dropout::scale() const { return 1.0f / (1.0f - cast<float>(threshold) * 2.3283064365386963e-10f); }
+
+} // namespace attune::dsl

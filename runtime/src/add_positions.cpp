@@ -1,0 +1,45 @@
+#include "elementwise.h"
+#include "error.h"
+#include "positioned_rows.h"
+
+namespace attune::runtime {
+
+namespace {
+
+Status run_add_positions(const attune_add_positions_args &args, attune_call *call) {
+    ATTUNE_TRY(check_pair(args.x, args.y, 2, 4));
+    Encoding encoding;
+    PositionLimit limit;
+    encoding.kind = args.table ? text::PositionKind::learned : text::PositionKind::sinusoidal;
+    encoding.base = args.base;
+    encoding.dim = args.x.extent[args.x.rank - 1];
+    encoding.learned = args.table;
+    ATTUNE_TRY(check_base(args.base));
+    if (args.table) ATTUNE_TRY(check_learned_table(*args.table, "table", encoding.dim, limit));
+    const Positions positions = positions_of(args.x, args.positions, args.offset, 1);
+    ATTUNE_TRY(check_positions(positions, limit));
+    ATTUNE_TRY(check_apart(args.y, args.table, "table"));
+    ATTUNE_TRY(check_apart(args.y, args.positions, "positions"));
+    return run_encoding(encoding, positions, args.x, args.y, args.schedule, call);
+}
+
+} // namespace
+
+} // namespace attune::runtime
+
+using namespace attune::runtime;
+
+extern "C" void attune_add_positions_args_init(attune_add_positions_args *args) {
+    if (!args) return;
+    *args = {};
+    args->struct_size = sizeof(*args);
+    args->base = 10000.0;
+}
+
+extern "C" attune_status attune_add_positions(const attune_add_positions_args *args, attune_call *call) {
+    return guarded([&]() -> Status {
+        ATTUNE_TRY(check_struct(args, "args", "attune_add_positions_args_init"));
+        ATTUNE_TRY(check_call(call));
+        return run_add_positions(*args, call);
+    });
+}

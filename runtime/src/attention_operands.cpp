@@ -1,0 +1,47 @@
+#include "attention_operands.h"
+
+namespace attune::runtime {
+
+namespace {
+
+using text::ScoreKind;
+
+RelativeInput relative_input(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
+    return {s.batch, s.heads, s.queries, s.keys, &plan.score, args.has_offset ? args.offset : 0, args.offsets, args.t5_table};
+}
+
+bool has_relative_bias(const text::Score &score) { return score.find(ScoreKind::alibi) || score.find(ScoreKind::t5); }
+
+} // namespace
+
+PositionInput position_input(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
+    return {&plan.position,
+            s.batch,
+            s.heads,
+            s.kv_heads,
+            s.queries,
+            s.keys,
+            s.head_dim,
+            args.has_offset ? args.offset : 0,
+            args.offsets,
+            args.positions,
+            args.key_positions,
+            args.position_table};
+}
+
+Status RunOperands::fill(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
+    placed_q_ = args.q, placed_k_ = args.k;
+    has_relative_ = has_relative_bias(plan.score);
+    if (has_relative_) ATTUNE_TRY(make_relative_bias(relative_input(plan, args, s), call_, relative_memory_, relative_));
+    return plan.position.kind == text::PositionKind::none ? Status() : fill_positions(plan, args, s);
+}
+
+Status RunOperands::fill_positions(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
+    has_tables_ = true;
+    ATTUNE_TRY(make_position_tables(position_input(plan, args, s), call_, table_memory_, query_table_, key_table_));
+    if (plan.position_compiled_in && !args.weights && !args.scores) return {};
+    ATTUNE_TRY(apply_position(plan.position, args.q, query_table_, call_, query_memory_, placed_q_));
+    return apply_position(plan.position, args.k, key_table_, call_, key_memory_, placed_k_);
+}
+
+} // namespace attune::runtime

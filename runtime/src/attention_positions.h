@@ -1,0 +1,35 @@
+// Positions of queries and keys: what a plan's or a kernel's position text means for one run.
+#pragma once
+
+#include <cstdint>
+
+#include "call.h"
+#include "status.h"
+#include "text/position.h"
+
+namespace attune::runtime {
+
+/** A position and what one run gives for it. Tensors that aren't given are nullptr. */
+struct PositionInput {
+    const text::Position *position; // nullptr: none
+    int64_t batch, heads, kv_heads, queries, keys, head_dim;
+    int64_t offset;                                 // key position of query 0, unless the position names an alignment
+    const attune_tensor *offsets;                   // or one per batch item, checked
+    const attune_tensor *positions, *key_positions; // as attune_attention_args has them
+    const attune_tensor *position_table;            // of the position `learned`: f32 [P, D]
+};
+
+/** Checks all of it before anything runs. Queries need a place among the keys: an offset (`offset_given`: one, or one per item), an
+ * alignment named in the position, explicit positions, or N = M. */
+Status check_position_input(const PositionInput &input, bool offset_given);
+
+/** The tables a kernel with this position compiled in reads, and apply_position: f32 (batch, token, plane, channel), views in `memory` or
+ * of the learned table. The two may share rows. The input has been checked. */
+Status make_position_tables(const PositionInput &input, Call &call, Scratch<float> &memory, attune_tensor &query_table,
+                            attune_tensor &key_table);
+
+/** q or k, [B,H,T,D], with its position: written to `memory` as contiguous [B,H,T,D] of x's own type. */
+Status apply_position(const text::Position &position, const attune_tensor &x, const attune_tensor &table, Call &call, Scratch<char> &memory,
+                      attune_tensor &result);
+
+} // namespace attune::runtime

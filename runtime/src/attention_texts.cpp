@@ -1,0 +1,104 @@
+#include "attention_texts.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "tensor.h"
+
+namespace attune::runtime {
+
+namespace {
+
+constexpr const char *default_schedule = "flash"; // of attune_add_kernel
+
+bool is_given(const char *text) { return text && std::strcmp(text, "none") != 0; }
+
+/** A text in one line, as CMake and a message take it. */
+std::string in_one_line(std::string text) {
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t' || c == '\r'; }, ' ');
+    return text;
+}
+
+std::string argument(const char *name, const std::string &text) { return fmt::format(" {} \"{}\"", name, in_one_line(text)); }
+
+/** The text compiled in, or else the one given; "" for none. */
+std::string text_of(const char *compiled, const char *given) {
+    const char *text = compiled[0] ? compiled : given;
+    return is_given(text) ? text : "";
+}
+
+/** What to write so that everything the plan asks for is compiled in. */
+std::string kernel_line(const attune_attention_desc &desc, const attune_attention_plan &plan) {
+    const attune_kernel &kernel = *plan.kernel;
+    const std::string own = text_of(kernel.mask, nullptr), score = text_of(kernel.score, desc.score);
+    const std::string position = text_of(kernel.position, desc.position);
+    std::string line = "attune_add_kernel(my_attention";
+    line += argument("MASK", own.empty() ? desc.mask : fmt::format("({}) & ({})", own, desc.mask));
+    if (!score.empty()) line += argument("SCORE", score);
+    if (!position.empty()) line += argument("POSITION", position);
+    line += fmt::format(" HEAD_DIM {}", plan.head_dim);
+    if (plan.value_dim != plan.head_dim) line += fmt::format(" VALUE_DIM {}", plan.value_dim);
+    if (kernel.dtype != ATTUNE_F32) line += fmt::format(" DTYPE {}", type_name(kernel.dtype));
+    if (std::strcmp(kernel.schedule, default_schedule) != 0) line += fmt::format(" SCHEDULE {}", kernel.schedule);
+    return line + ")";
+}
+
+/** What the mask given at run time may hold: what leaves rows a few intervals of keys, and the boolean tensor beside it. */
+Status check_run_time_mask(const attune_attention_desc &desc, const attune_attention_plan &plan) {
+    const text::MaskNode *term = first_without_intervals(plan.run_time_mask);
+    if (!term) return {};
+    const bool tensor = term->kind == text::MaskKind::tensor;
+    return fail(ATTUNE_UNSUPPORTED,
+                "{} of the mask \"{}\" runs compiled in alone; write {} in CMake, and hand the plan my_attention_kernel",
+                tensor ? "tensor under | or !" : text::name_of(term->kind), in_one_line(desc.mask), kernel_line(desc, plan));
+}
+
+Status take_mask(const attune_attention_desc &desc, attune_attention_plan &plan) {
+    if (plan.own_kernel) ATTUNE_TRY(parse_kernel_mask(*plan.kernel, plan.kernel_mask));
+    // The same mask twice is that mask, which the kernel has compiled in.
+    if (plan.own_kernel && desc.mask && desc.mask[0] && std::strcmp(desc.mask, plan.kernel->mask) == 0) return {};
+    ATTUNE_TRY(parse_run_time_mask(desc.mask, plan.run_time_mask));
+    return check_run_time_mask(desc, plan);
+}
+
+Status check_single(const char *name, const char *given, const char *compiled, const attune_kernel &kernel) {
+    ATTUNE_REQUIRE(!compiled[0] || !is_given(given), "desc.{} is \"{}\"; the kernel {} has its own compiled in, \"{}\"", name, given,
+                   kernel.name, compiled);
+    return {};
+}
+
+Status take_score(const attune_attention_desc &desc, attune_attention_plan &plan) {
+    const char *compiled = plan.own_kernel ? plan.kernel->score : "";
+    ATTUNE_TRY(check_single("score", desc.score, compiled, *plan.kernel));
+    plan.score_compiled_in = compiled[0] != '\0';
+    const char *text = plan.score_compiled_in ? compiled : desc.score;
+    if (!text) return {};
+    text::ScoreResult parsed = text::parse_score(text);
+    ATTUNE_REQUIRE(parsed.ok(), "{}score, {}", plan.score_compiled_in ? "kernel." : "", parsed.error);
+    plan.score = std::move(parsed.score);
+    return {};
+}
+
+Status take_position(const attune_attention_desc &desc, attune_attention_plan &plan) {
+    const char *compiled = plan.own_kernel ? plan.kernel->position : "";
+    ATTUNE_TRY(check_single("position", desc.position, compiled, *plan.kernel));
+    plan.position_compiled_in = compiled[0] != '\0';
+    const char *text = plan.position_compiled_in ? compiled : desc.position;
+    if (!text) return {};
+    text::PositionResult parsed = text::parse_position(text);
+    ATTUNE_REQUIRE(parsed.ok(), "{}position, {}", plan.position_compiled_in ? "kernel." : "", parsed.error);
+    plan.position = std::move(parsed.position);
+    return {};
+}
+
+} // namespace
+
+Status take_texts(const attune_attention_desc &desc, attune_attention_plan &plan) {
+    ATTUNE_TRY(take_mask(desc, plan));
+    ATTUNE_TRY(take_score(desc, plan));
+    return take_position(desc, plan);
+}
+
+} // namespace attune::runtime

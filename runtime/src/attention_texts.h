@@ -1,0 +1,11 @@
+// The texts of a plan: parsed, told apart from what its kernel has compiled in, and refused where no kernel takes them at run time.
+#pragma once
+
+#include "attention_plan.h"
+
+namespace attune::runtime {
+
+/** Parses the mask, score and position of `desc`, and those of the plan's kernel if it is the caller's own. */
+Status take_texts(const attune_attention_desc &desc, attune_attention_plan &plan);
+
+} // namespace attune::runtime

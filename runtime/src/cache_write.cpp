@@ -1,0 +1,145 @@
+// New tokens into a cache, in place: strided copies, no kernel.
+#include <cstring>
+
+#include "error.h"
+#include "interval_table.h"
+#include "overlap.h"
+#include "tensor.h"
+
+namespace attune::runtime {
+
+namespace {
+
+Status check_type(const attune_tensor &tensor, const char *name) {
+    const int type = raw_value(tensor.type);
+    ATTUNE_REQUIRE(type >= ATTUNE_F32 && type <= ATTUNE_BOOL, "{}.type is {}, which is no attune_type", name, type);
+    return {};
+}
+
+Status check_tensors(const attune_cache_write_args &args) {
+    ATTUNE_TRY(check_type(args.cache, "cache"));
+    ATTUNE_TRY(check_tensor(args.cache, {"cache", args.cache.type, 2, ATTUNE_MAX_RANK, Role::output, false}));
+    return check_tensor(args.update, {"update", args.cache.type, args.cache.rank, args.cache.rank, Role::input, false});
+}
+
+/** Makes the axis one counted from the start. Axis 0 is the batch, whose items have starts of their own. */
+Status check_axis(int32_t given, int32_t rank, int32_t &axis) {
+    axis = given < 0 ? given + rank : given;
+    ATTUNE_REQUIRE(axis >= 1 && axis < rank, "axis is {}; it must be 1 to {}, or {} to -1 counted from the end", given, rank - 1, 1 - rank);
+    return {};
+}
+
+Status check_shapes(const attune_cache_write_args &args, int32_t axis) {
+    for (int32_t i = 0; i < args.cache.rank; ++i)
+        ATTUNE_REQUIRE(i == axis || args.update.extent[i] == args.cache.extent[i], "update.extent[{}] is {}; it must be {}, as in cache", i,
+                       args.update.extent[i], args.cache.extent[i]);
+    ATTUNE_REQUIRE(args.update.extent[axis] <= args.cache.extent[axis], "update.extent[{}] is {}; it must be 0 to {}, the cache's capacity",
+                   axis, args.update.extent[axis], args.cache.extent[axis]);
+    return {};
+}
+
+Status check_starts(const attune_cache_write_args &args, int32_t axis) {
+    if (!args.starts) return {};
+    const attune_tensor &starts = *args.starts;
+    const int type = raw_value(starts.type);
+    ATTUNE_REQUIRE(type == ATTUNE_I32 || type == ATTUNE_I64, "starts.type is {}; it must be ATTUNE_I32 ({}) or ATTUNE_I64 ({})", type,
+                   static_cast<int>(ATTUNE_I32), static_cast<int>(ATTUNE_I64));
+    ATTUNE_TRY(check_tensor(starts, {"starts", starts.type, 1, 1, Role::input, false}));
+    ATTUNE_TRY(check_extents(starts, "starts", {{args.cache.extent[0], "the batch of cache"}}));
+    const int64_t last = args.cache.extent[axis] - args.update.extent[axis];
+    for (int64_t b = 0; b < starts.extent[0]; ++b) {
+        const int64_t start = read_integer(starts, b);
+        ATTUNE_REQUIRE(start >= 0, "starts[{}] is {}; it must be 0 or more", b, start);
+        ATTUNE_REQUIRE(args.circular || start <= last, "starts[{}] is {}; it must be 0 to {}, so that {} tokens fit in a capacity of {}", b,
+                       start, last, args.update.extent[axis], args.cache.extent[axis]);
+    }
+    return {};
+}
+
+Status check_overlaps(const attune_cache_write_args &args) {
+    ATTUNE_REQUIRE(!may_overlap(args.cache, args.update), "cache overlaps update in memory; it must be apart from what is written to it");
+    ATTUNE_REQUIRE(!args.starts || !may_overlap(args.cache, *args.starts), "cache overlaps starts in memory; it must be apart from them");
+    return {};
+}
+
+/** A run of tokens of one batch item, as both tensors see it: extents, strides in bytes, and the bytes that lie together in both. */
+struct Run {
+    int64_t extent[ATTUNE_MAX_RANK];
+    int64_t to[ATTUNE_MAX_RANK];
+    int64_t from[ATTUNE_MAX_RANK];
+    int32_t axes; // those outside of what lies together
+    int64_t bytes;
+};
+
+Run describe(const attune_cache_write_args &args, int32_t axis, int64_t tokens) {
+    const auto size = static_cast<int64_t>(element_size(args.cache.type));
+    Run run = {{}, {}, {}, args.cache.rank, size};
+    for (int32_t i = 0; i < args.cache.rank; ++i) {
+        run.extent[i] = i == 0 ? 1 : i == axis ? tokens : args.cache.extent[i];
+        run.to[i] = effective_stride(args.cache, i) * size;
+        run.from[i] = effective_stride(args.update, i) * size;
+    }
+    for (; run.axes > 0; --run.axes) {
+        const int32_t inner = run.axes - 1;
+        const bool together = run.to[inner] == run.bytes && run.from[inner] == run.bytes;
+        if (run.extent[inner] != 1 && !together) break;
+        run.bytes *= run.extent[inner];
+    }
+    return run;
+}
+
+void copy(const Run &run, int32_t axis, char *to, const char *from) {
+    if (axis == run.axes) {
+        std::memcpy(to, from, static_cast<size_t>(run.bytes));
+        return;
+    }
+    for (int64_t i = 0; i < run.extent[axis]; ++i)
+        copy(run, axis + 1, to + i * run.to[axis], from + i * run.from[axis]);
+}
+
+/** Copies tokens `first` to `first + tokens - 1` of batch item b to position `place` and those after it. */
+void write_tokens(const attune_cache_write_args &args, int32_t axis, int64_t b, int64_t place, int64_t first, int64_t tokens) {
+    if (tokens == 0) return;
+    const auto size = static_cast<int64_t>(element_size(args.cache.type));
+    const int64_t to = effective_stride(args.cache, 0) * b + effective_stride(args.cache, axis) * place;
+    const int64_t from = effective_stride(args.update, 0) * b + effective_stride(args.update, axis) * first;
+    copy(describe(args, axis, tokens), 0, static_cast<char *>(args.cache.data) + to * size,
+         static_cast<const char *>(args.update.data) + from * size);
+}
+
+void write_item(const attune_cache_write_args &args, int32_t axis, int64_t b) {
+    const int64_t capacity = args.cache.extent[axis];
+    const int64_t tokens = args.update.extent[axis];
+    const int64_t start = (args.starts ? read_integer(*args.starts, b) : 0) % capacity;
+    const int64_t before_the_end = tokens < capacity - start ? tokens : capacity - start;
+    write_tokens(args, axis, b, start, 0, before_the_end);
+    write_tokens(args, axis, b, 0, before_the_end, tokens - before_the_end);
+}
+
+} // namespace
+
+} // namespace attune::runtime
+
+using namespace attune::runtime;
+
+extern "C" void attune_cache_write_args_init(attune_cache_write_args *args) {
+    if (!args) return;
+    *args = {};
+    args->struct_size = sizeof(*args);
+    args->axis = -2;
+}
+
+extern "C" attune_status attune_cache_write(const attune_cache_write_args *args) {
+    return guarded([&]() -> Status {
+        ATTUNE_TRY(check_struct(args, "args", "attune_cache_write_args_init"));
+        ATTUNE_TRY(check_tensors(*args));
+        int32_t axis = 0;
+        ATTUNE_TRY(check_axis(args->axis, args->cache.rank, axis));
+        ATTUNE_TRY(check_shapes(*args, axis));
+        ATTUNE_TRY(check_starts(*args, axis));
+        ATTUNE_TRY(check_overlaps(*args));
+        for (int64_t b = 0; has_elements(args->update) && b < args->cache.extent[0]; ++b)
+            write_item(*args, axis, b);
+        return {};
+    });
+}

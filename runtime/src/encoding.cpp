@@ -1,0 +1,72 @@
+#include "encoding.h"
+
+#include <algorithm>
+
+#include "elementwise.h"
+#include "halide_buffer.h"
+#include "tensor.h"
+
+namespace attune::runtime {
+
+namespace {
+
+using text::PositionKind;
+using text::RotaryLayout;
+
+constexpr int64_t table_elements = int64_t{1} << 20; // of one step of encode: 4 MB, and tokens enough for many threads
+
+} // namespace
+
+attune_tensor slice(attune_tensor tensor, int32_t axis, int64_t first, int64_t count) {
+    tensor.data =
+        static_cast<char *>(tensor.data) + first * effective_stride(tensor, axis) * static_cast<int64_t>(element_size(tensor.type));
+    tensor.extent[axis] = count;
+    return tensor;
+}
+
+Status find_table_kernel(const Encoding &e, const char *schedule, const attune_kernel *&kernel) {
+    return find_elementwise(e.kind == PositionKind::rotary ? "rotary_table" : "sinusoidal", schedule, kernel);
+}
+
+Status find_apply_kernel(const Encoding &e, const char *schedule, attune_type type, const attune_kernel *&kernel) {
+    const char *rotary = e.layout == RotaryLayout::half ? "rotary_half" : "rotary_interleaved";
+    return find_elementwise(e.kind == PositionKind::rotary ? rotary : "add_positions", schedule, kernel, type);
+}
+
+Status apply_table(const Encoding &e, const attune_kernel &kernel, const attune_tensor &x, const attune_tensor &table,
+                   const attune_tensor &y, Call &call) {
+    // Half-split axes are an embedding each of their own channels; the last takes those that pass along.
+    const int64_t parts = e.kind == PositionKind::rotary && e.layout == RotaryLayout::half ? e.axes : 1;
+    const int64_t width = e.width / parts, pairs = e.channels() / parts;
+    for (int64_t part = 0; part < parts; ++part) {
+        const int64_t channels = part + 1 < parts ? width : e.dim - part * width;
+        HalideBuffer in(slice(x, 3, part * width, channels), 4), out(slice(y, 3, part * width, channels), 4);
+        HalideBuffer values(slice(table, 3, part * pairs, pairs), 4);
+        void *arguments[4] = {nullptr, in.get(), values.get(), out.get()};
+        ATTUNE_TRY(run_kernel(kernel, arguments, call));
+    }
+    return {};
+}
+
+Status encode(const Encoding &e, const Positions &p, const attune_tensor &x, const attune_tensor &y, const char *schedule, Call &call) {
+    const attune_kernel *apply = nullptr, *make = nullptr;
+    ATTUNE_TRY(find_apply_kernel(e, schedule, x.type, apply));
+    if (!e.has_rows()) ATTUNE_TRY(find_table_kernel(e, schedule, make));
+    if (!has_elements(x)) return {};
+
+    const int64_t row = p.own_batch() * e.planes() * e.channels();
+    const int64_t step = rows_follow(e, p) ? p.tokens : std::min(p.tokens, std::max<int64_t>(table_elements / row, 1));
+    int64_t elements = 0;
+    ATTUNE_TRY(count_table(e, p, step, elements));
+    Scratch<float> memory(call);
+    if (!memory.allocate(static_cast<size_t>(elements))) return out_of_memory("the table of positions", elements * 4);
+    for (int64_t first = 0; first < p.tokens; first += step) {
+        const int64_t count = std::min(step, p.tokens - first);
+        attune_tensor table;
+        ATTUNE_TRY(make_table(e, make, p, first, count, memory.data(), call, table));
+        ATTUNE_TRY(apply_table(e, *apply, slice(x, 2, first, count), table, slice(y, 2, first, count), call));
+    }
+    return {};
+}
+
+} // namespace attune::runtime

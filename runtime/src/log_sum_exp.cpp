@@ -1,0 +1,67 @@
+#include <limits>
+
+#include "call.h"
+#include "elementwise.h"
+#include "error.h"
+#include "one_axis.h"
+#include "overlap.h"
+#include "rows.h"
+#include "tensor.h"
+
+namespace attune::runtime {
+
+namespace {
+
+Status check_output(const attune_log_sum_exp_args &args, int32_t axis) {
+    const attune_tensor &x = args.x, &y = args.y;
+    ATTUNE_TRY(check_tensor(y, {"y", ATTUNE_F32, x.rank, x.rank, Role::output, false}));
+    for (int32_t i = 0; i < x.rank; ++i) {
+        const int64_t extent = i == axis ? 1 : x.extent[i];
+        ATTUNE_REQUIRE(y.extent[i] == extent, "y.extent[{}] is {}; it must be {}, {}", i, y.extent[i], extent,
+                       i == axis ? "for the axis is summed over" : "as in x");
+    }
+    ATTUNE_REQUIRE(!may_overlap(y, x), "y overlaps x in memory; it must be apart from x");
+    return {};
+}
+
+/** The sum of nothing. */
+void fill_minus_infinity(const attune_tensor &y) {
+    const int32_t last = y.rank - 1;
+    for_each_row(y, [&](int64_t offset) {
+        auto *row = reinterpret_cast<float *>(static_cast<char *>(y.data) + offset);
+        for (int64_t i = 0; i < y.extent[last]; ++i)
+            row[i * effective_stride(y, last)] = -std::numeric_limits<float>::infinity();
+    });
+}
+
+} // namespace
+
+} // namespace attune::runtime
+
+using namespace attune::runtime;
+
+extern "C" void attune_log_sum_exp_args_init(attune_log_sum_exp_args *args) {
+    if (!args) return;
+    *args = {};
+    args->struct_size = sizeof(*args);
+    args->axis = -1;
+    args->temperature = 1.0f;
+}
+
+extern "C" attune_status attune_log_sum_exp(const attune_log_sum_exp_args *args, attune_call *call) {
+    return guarded([&]() -> Status {
+        ATTUNE_TRY(check_struct(args, "args", "attune_log_sum_exp_args_init"));
+        ATTUNE_TRY(check_call(call));
+        ATTUNE_TRY(check_tensor(args->x, {"x", ATTUNE_F32, 1, ATTUNE_MAX_RANK, Role::input, false}));
+        int32_t axis = 0;
+        ATTUNE_TRY(check_axis(args->axis, args->x, axis));
+        ATTUNE_TRY(check_output(*args, axis));
+        ATTUNE_TRY(check_axis_mask(args->mask, args->x, args->y));
+        ATTUNE_TRY(check_temperature(args->temperature));
+        Call scope(call);
+        ATTUNE_TRY(run_one_axis(
+            {"log_sum_exp", "log_sum_exp_columns", args->schedule, args->x, args->y, args->mask, axis, args->temperature}, scope));
+        if (!has_elements(args->x) && has_elements(args->y)) fill_minus_infinity(args->y);
+        return {};
+    });
+}

@@ -1,0 +1,108 @@
+#include "position_numbers.h"
+
+#include <string>
+
+#include "error.h"
+#include "interval_table.h"
+#include "tensor.h"
+
+namespace attune::runtime {
+
+namespace {
+
+/** The index of a place in `given`, whose leading axes may be left out or broadcast. */
+struct Place {
+    int64_t stream, item, token;
+};
+
+int64_t number_at(const attune_tensor &given, const Place &place) {
+    const int64_t index[3] = {place.stream, place.item, place.token};
+    int64_t at = 0;
+    for (int32_t axis = 0; axis < given.rank; ++axis)
+        at += index[3 - given.rank + axis] * effective_stride(given, axis);
+    return given.type == ATTUNE_I64 ? static_cast<const int64_t *>(given.data)[at] : static_cast<const int32_t *>(given.data)[at];
+}
+
+/** "1, 3": the place as the tensor's own axes count it. */
+std::string show(const attune_tensor &given, const Place &place) {
+    const int64_t index[3] = {place.stream, place.item, place.token};
+    std::string text;
+    for (int32_t axis = 3 - given.rank; axis < 3; ++axis)
+        text += (text.empty() ? "" : ", ") + std::to_string(index[axis]);
+    return text;
+}
+
+/** Calls visit(place, position) for the tokens [first, first + count), in the order of write_positions. */
+template <typename Visit> void for_each_position(const Positions &p, int64_t first, int64_t count, const Visit &visit) {
+    for (int64_t item = 0; item < p.own_batch(); ++item)
+        for (int64_t stream = 0; stream < p.own_streams(); ++stream)
+            for (int64_t token = first; token < first + count; ++token) {
+                const Place place = {stream, item, token};
+                visit(place, p.given ? number_at(*p.given, place) : p.offsets ? read_integer(*p.offsets, item) + token : p.offset + token);
+            }
+}
+
+Status check_shape(const Positions &p) {
+    const attune_tensor &given = *p.given;
+    const int type = raw_value(given.type);
+    ATTUNE_REQUIRE(type == ATTUNE_I32 || type == ATTUNE_I64, "{}.type is {}; it must be ATTUNE_I32 ({}) or ATTUNE_I64 ({})", p.name, type,
+                   static_cast<int>(ATTUNE_I32), static_cast<int>(ATTUNE_I64));
+    ATTUNE_TRY(check_tensor(given, {p.name, given.type, 1, p.streams > 1 ? 3 : 2, Role::input, false}));
+    const int32_t last = given.rank - 1;
+    ATTUNE_REQUIRE(given.extent[last] == p.tokens, "{}.extent[{}] is {}; it must be {}, the tokens", p.name, last, given.extent[last],
+                   p.tokens);
+    if (last >= 1)
+        ATTUNE_REQUIRE(given.extent[last - 1] == p.batch || given.extent[last - 1] == 1,
+                       "{}.extent[{}] is {}; it must be 1 or {}, the batch", p.name, last - 1, given.extent[last - 1], p.batch);
+    if (last == 2)
+        ATTUNE_REQUIRE(given.extent[0] == p.streams, "{}.extent[0] is {}; it must be {}, one stream for each section or axis", p.name,
+                       given.extent[0], p.streams);
+    return {};
+}
+
+Status check_values(const Positions &p, const PositionLimit &limit) {
+    Status status;
+    for_each_position(p, 0, p.tokens, [&](const Place &place, int64_t position) {
+        if (status.ok() && (position < limit.low || position > limit.high))
+            status = fail(ATTUNE_INVALID_ARGUMENT, "{}[{}] is {}; it must be {} to {}, so that positions {}", p.name, show(*p.given, place),
+                          position, limit.low, limit.high, limit.reason);
+    });
+    return status;
+}
+
+/** Positions offset ... offset + tokens - 1 are within the limit. */
+Status check_start(const std::string &name, int64_t offset, int64_t tokens, const PositionLimit &limit) {
+    const int64_t last = limit.high - (tokens > 0 ? tokens - 1 : 0);
+    ATTUNE_REQUIRE(last >= limit.low, "there are {} tokens; they must be at most {}, so that their positions {}", tokens,
+                   limit.high - limit.low + 1, limit.reason);
+    ATTUNE_REQUIRE(offset >= limit.low && offset <= last, "{} is {}; it must be {} to {}, so that the positions of {} tokens {}", name,
+                   offset, limit.low, last, tokens, limit.reason);
+    return {};
+}
+
+} // namespace
+
+int64_t Positions::own_batch() const {
+    if (given) return given->rank >= 2 ? given->extent[given->rank - 2] : 1;
+    return offsets ? batch : 1;
+}
+
+int64_t Positions::own_streams() const { return given && given->rank == 3 ? given->extent[0] : 1; }
+
+Status check_positions(const Positions &p, const PositionLimit &limit) {
+    if (p.given) {
+        ATTUNE_TRY(check_shape(p));
+        return has_elements(*p.given) ? check_values(p, limit) : Status();
+    }
+    if (!p.offsets) return check_start("offset", p.offset, p.tokens, limit);
+    for (int64_t item = 0; item < p.batch; ++item)
+        if (const int64_t offset = read_integer(*p.offsets, item); offset < limit.low || offset > limit.high - p.tokens + 1)
+            return check_start(fmt::format("offsets[{}]", item), offset, p.tokens, limit);
+    return {};
+}
+
+void write_positions(const Positions &positions, int64_t first, int64_t count, int32_t *numbers) {
+    for_each_position(positions, first, count, [&](const Place &, int64_t position) { *numbers++ = static_cast<int32_t>(position); });
+}
+
+} // namespace attune::runtime

@@ -1,0 +1,41 @@
+#include "positioned_rows.h"
+
+#include "overlap.h"
+#include "tensor.h"
+
+namespace attune::runtime {
+
+attune_tensor as_rank4(const attune_tensor &tensor) {
+    attune_tensor full = tensor;
+    const int32_t added = 4 - tensor.rank;
+    full.rank = 4;
+    for (int32_t axis = 0; axis < 4; ++axis) {
+        full.extent[axis] = axis < added ? 1 : tensor.extent[axis - added];
+        full.stride[axis] = axis < added ? 0 : tensor.stride[axis - added];
+    }
+    return full;
+}
+
+Positions positions_of(const attune_tensor &x, const attune_tensor *given, int64_t offset, int32_t streams) {
+    const attune_tensor full = as_rank4(x);
+    Positions positions;
+    positions.given = given;
+    positions.offset = offset;
+    positions.batch = full.extent[0];
+    positions.tokens = full.extent[2];
+    positions.streams = streams;
+    return positions;
+}
+
+Status check_apart(const attune_tensor &y, const attune_tensor *input, const char *name) {
+    ATTUNE_REQUIRE(!input || !may_overlap(y, *input), "y overlaps {} in memory; it must be apart from it", name);
+    return {};
+}
+
+Status run_encoding(const Encoding &encoding, const Positions &positions, const attune_tensor &x, const attune_tensor &y,
+                    const char *schedule, attune_call *call) {
+    Call scope(call);
+    return encode(encoding, positions, as_rank4(x), as_rank4(y), schedule, scope);
+}
+
+} // namespace attune::runtime

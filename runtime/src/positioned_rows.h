@@ -1,0 +1,21 @@
+// What rotary embedding and added positions share: rows [..., tokens, dim], the checks of their positions, and the run.
+#pragma once
+
+#include "encoding.h"
+
+namespace attune::runtime {
+
+/** `tensor`, of rank 2 to 4, as rank 4. */
+attune_tensor as_rank4(const attune_tensor &tensor);
+
+/** The positions of x's tokens: `given`, or counted on from `offset`. */
+Positions positions_of(const attune_tensor &x, const attune_tensor *given, int64_t offset, int32_t streams);
+
+/** y shares no memory with an input that may be NULL. */
+Status check_apart(const attune_tensor &y, const attune_tensor *input, const char *name);
+
+/** y = x with its positions, all checked. */
+Status run_encoding(const Encoding &encoding, const Positions &positions, const attune_tensor &x, const attune_tensor &y,
+                    const char *schedule, attune_call *call);
+
+} // namespace attune::runtime

@@ -1,0 +1,120 @@
+// The attention kernels of f16 and bf16 by the rule of accuracy: twice the error of the textbook form with every intermediate rounded to
+// the type, plus one ulp of it at max |v|.
+#include <algorithm>
+
+#include "attention_test.h"
+#include "half.h"
+
+namespace attune::test {
+namespace {
+
+std::vector<const attune_kernel *> half_kernels() {
+    std::vector<const attune_kernel *> kernels;
+    for (int32_t index = 0; index < attune_kernel_count(); index++) {
+        const attune_kernel *kernel = attune_kernel_at(index);
+        if (std::string(kernel->operation) == "attention" && kernel->dtype != ATTUNE_F32) kernels.push_back(kernel);
+    }
+    return kernels;
+}
+
+struct HalfRun {
+    Status status;
+    std::vector<double> out, lse, weights;
+};
+
+/** The textbook form, from exact scores, with scores, weights and outputs rounded to the type. */
+HalfRun rounded_to(attune_type type, const AttentionProblem &p, const AttentionAnswer &exact) {
+    HalfRun rounded;
+    const auto keys = static_cast<size_t>(p.keys()), width = static_cast<size_t>(p.value_dim());
+    for (size_t row = 0; row < exact.lse.size(); row++) {
+        std::vector<double> terms(keys), out(width, 0);
+        double sum = 0;
+        for (size_t j = 0; j < keys; j++)
+            sum += terms[j] = std::exp(round_to(type, exact.biased[row * keys + j]));
+        const auto head = static_cast<int64_t>(row) / p.queries();
+        for (size_t j = 0; j < keys; j++) {
+            const double weight = sum > 0 ? round_to(type, terms[j] / sum) : 0;
+            rounded.weights.push_back(weight);
+            for (size_t d = 0; d < width; d++)
+                out[d] += weight * p.v(head / p.query_heads(), head % p.query_heads() / (p.query_heads() / p.key_heads()), j, d);
+        }
+        for (double value : out)
+            rounded.out.push_back(round_to(type, value));
+        rounded.lse.push_back(std::log(sum));
+    }
+    return rounded;
+}
+
+class AttentionTypes : public AttentionTest {
+protected:
+    attune_type type() const { return kernel().dtype; }
+
+    /** A problem whose q, k and v are values of the type. */
+    AttentionProblem half_problem(int64_t queries, int64_t keys) {
+        AttentionProblem p = problem(queries, keys, 2, 4, 2);
+        for (const Tensor<float> &tensor : {p.q, p.k, p.v})
+            tensor.each([&](float &value) { value = static_cast<float>(round_to(type(), value)); });
+        return p;
+    }
+
+    HalfRun run(const AttentionProblem &p) {
+        AttentionDesc desc;
+        desc.dtype = type(), desc.head_dim = p.dim(), desc.value_dim = p.value_dim(), desc.schedule = kernel().schedule;
+        desc.mask = p.mask, desc.score = p.score_text(), desc.position = p.position_text();
+        const Result<AttentionPlan> plan = AttentionPlan::create(desc);
+        if (!plan.ok()) return {plan.status(), {}, {}, {}};
+        const HalfTensor q(type(), p.q), k(type(), p.k), v(type(), p.v);
+        const HalfTensor out(type(), Tensor<float>({p.batch(), p.query_heads(), p.queries(), p.value_dim()}));
+        const Tensor<float> lse({p.batch(), p.query_heads(), p.queries()}), weights({p.batch(), p.query_heads(), p.queries(), p.keys()});
+        const attune_tensor lse_view = lse.view(), weights_view = weights.view();
+        AttentionArgs args(q.view(), k.view(), v.view(), out.view());
+        args.lse = &lse_view, args.weights = &weights_view;
+        if (p.offset) args.has_offset = 1, args.offset = *p.offset;
+        const Status status = plan.value().run(args);
+        return {status, out.values(), to_double(lse), to_double(weights)};
+    }
+
+    void expect_within(double factor, const AttentionProblem &p) {
+        SCOPED_TRACE(describe(p));
+        const HalfRun got = run(p);
+        ASSERT_TRUE(got.status.ok()) << got.status.message;
+        const AttentionAnswer exact = attention_in_double(p);
+        const HalfRun rounded = rounded_to(type(), p, exact);
+        const double largest_v = largest_magnitude(to_double(p.v));
+        const auto limit = [&](const std::vector<double> &a, const std::vector<double> &b, double magnitude) {
+            return Tolerance{factor * largest_error(a, b) + half_ulp(type(), magnitude)};
+        };
+        EXPECT_TRUE(agrees(got.out, exact.out, limit(rounded.out, exact.out, largest_v))) << "out";
+        EXPECT_TRUE(agrees(got.lse, exact.lse, limit(rounded.lse, exact.lse, 1), 0)) << "lse";
+        EXPECT_TRUE(agrees(got.weights, exact.weights, limit(rounded.weights, exact.weights, 0.5))) << "weights";
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Prebuilt, AttentionTypes, ::testing::ValuesIn(half_kernels()), kernel_name);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AttentionTypes);
+
+TEST_P(AttentionTypes, AroundTheTiles) {
+    for (auto [queries, keys] : {std::pair<int64_t, int64_t>{1, 1}, {1, 97}, {13, 33}, {49, 50}, {97, 129}})
+        expect_within(2, half_problem(queries, keys));
+}
+
+TEST_P(AttentionTypes, UnderMasksAndBiases) {
+    for (const char *mask : {"causal", "window(9, 3)", "prefix(0)", "!causal"}) {
+        AttentionProblem p = half_problem(41, 41);
+        p.mask = mask;
+        expect_within(2, p);
+        p.alibi = true;
+        expect_within(2, p);
+    }
+}
+
+/** q and k are rounded once more after they are turned. */
+TEST_P(AttentionTypes, WithPositions) {
+    AttentionProblem p = half_problem(33, 33);
+    p.rotary = Rotary{};
+    expect_within(4, p);
+    p.mask = "causal", p.offset = 3;
+    expect_within(4, p);
+}
+
+} // namespace
+} // namespace attune::test

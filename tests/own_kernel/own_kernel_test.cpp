@@ -1,0 +1,118 @@
+// What is compiled into a kernel means what the same text means at run time.
+#include <array>
+#include <cmath>
+
+#include "own_data_kernel.h"
+#include "own_lambda_kernel.h"
+#include "own_pattern_kernel.h"
+#include "own_reference_kernel.h"
+#include "own_rotary_kernel.h"
+#include "run_attention.h"
+
+namespace attune::test {
+namespace {
+
+class OwnKernel : public SeededTest {
+protected:
+    static void expect_right(const attune_kernel &kernel, const AttentionProblem &p, RunOptions options = {}) {
+        SCOPED_TRACE(describe(p));
+        AttentionProblem given = p;
+        if (std::string(kernel.score).find("softcap") != std::string::npos) given.softcap = 0; // the kernel has it
+        const AttentionRun run = run_own_kernel(kernel, given, std::move(options));
+        ASSERT_TRUE(run.status.ok()) << run.status.message;
+        expect_agrees_with_oracle(run, p);
+    }
+};
+
+TEST_F(OwnKernel, PatternSoftcapAndAlibi) {
+    for (auto [queries, keys, first] : {std::array<int, 3>{1, 1, 0}, {70, 70, 5}, {33, 130, 40}, {130, 333, 1}}) {
+        AttentionProblem p = normal_problem({2, 4, 2, queries, keys, 64, 64}, random);
+        p.mask = "causal & (dilated(3) | strided(7) | prefix(" + std::to_string(first) + "))";
+        p.offset = keys - queries, p.softcap = 5, p.alibi = true;
+        RunOptions options;
+        options.params = {first};
+        expect_right(own_pattern_kernel, p, options);
+    }
+}
+
+TEST_F(OwnKernel, RotaryWhilePacking) {
+    for (auto [queries, keys] : {std::pair{5, 5}, {64, 64}, {77, 300}}) {
+        AttentionProblem p = normal_problem({2, 4, 2, queries, keys, 64, 64}, random);
+        p.mask = "causal", p.offset = keys - queries;
+        p.rotary = Rotary{false, 500000, 0};
+        expect_right(own_rotary_kernel, p);
+        p.sinks = Tensor<float>({4});
+        random.fill_normal(*p.sinks);
+        p.dropout = 0.25f, p.seed = 0x123456789abcdefu;
+        expect_right(own_rotary_kernel, p);
+    }
+}
+
+TEST_F(OwnKernel, EverythingThatComesWithARun) {
+    AttentionProblem p = normal_problem({2, 4, 2, 50, 50, 20, 12}, random);
+    p.mask = "(documents | tensor) & lengths & blocks(16, 24)";
+    p.documents = Tensor<int64_t>({2, 50});
+    for (int b = 0; b < 2; b++)
+        for (int j = 0; j < 50; j++)
+            (*p.documents)(b, j) = j / (11 + 6 * b) % 3;
+    p.boolean_mask = Tensor<uint8_t>({1, 4, 50, 50});
+    for (int h = 0; h < 4; h++)
+        for (int i = 0; i < 50; i++)
+            for (int j = 0; j < 50; j++)
+                (*p.boolean_mask)(0, h, i, j) = (i * 7 + j * 3 + h) % 5 == 0;
+    p.block_map = Tensor<uint8_t>({2, 1, 4, 3});
+    for (int b = 0; b < 2; b++)
+        for (int i = 0; i < 4; i++)
+            for (int j = 0; j < 3; j++)
+                (*p.block_map)(b, 0, i, j) = (i + j + b) % 2 == 0;
+    p.key_lengths = {50, 31};
+    p.t5 = T5Bias{32, true, Tensor<float>({8, 4})};
+    random.fill_normal(p.t5->table);
+    p.rotary = Rotary{true, 10000, 8};
+    expect_right(own_data_kernel, p);
+}
+
+TEST_F(OwnKernel, OfTheReferenceSchedule) {
+    AttentionProblem p = normal_problem({1, 2, 1, 30, 41, 6, 5}, random);
+    p.mask = "window(9, 2) | !dilated(2)", p.offset = 11;
+    p.learned = Tensor<float>({41, 6});
+    random.fill_normal(*p.learned);
+    expect_right(own_reference_kernel, p);
+}
+
+Tensor<float> with_odd_tokens_negated(const Tensor<float> &x) {
+    Tensor<float> y(x.extent);
+    for (int64_t b = 0; b < x.extent[0]; b++)
+        for (int64_t h = 0; h < x.extent[1]; h++)
+            for (int64_t t = 0; t < x.extent[2]; t++)
+                for (int64_t d = 0; d < x.extent[3]; d++)
+                    y(b, h, t, d) = t % 2 == 1 ? -x(b, h, t, d) : x(b, h, t, d);
+    return y;
+}
+
+TEST_F(OwnKernel, LambdasOfMaskScoreAndPosition) {
+    AttentionProblem p = normal_problem({2, 4, 2, 50, 70, 20, 12}, random);
+    AttentionProblem meant = p;
+    meant.scale = 0.5f / std::sqrt(20.0f);
+    meant.bias = Tensor<float>({1, 4, 50, 70});
+    meant.boolean_mask = Tensor<uint8_t>({2, 4, 50, 70});
+    for (int h = 0; h < 4; h++)
+        for (int i = 0; i < 50; i++)
+            for (int j = 0; j < 70; j++) {
+                (*meant.bias)(0, h, i, j) = -0.02f * float(std::abs(i - j) * (h + 1));
+                for (int b = 0; b < 2; b++)
+                    (*meant.boolean_mask)(b, h, i, j) = (i / 16 + j / 24 + h + b) % 3 == 0;
+            }
+    meant.q = with_odd_tokens_negated(p.q), meant.k = with_odd_tokens_negated(p.k);
+    RunOptions options;
+    options.weights = false; // what C++ compiles in can't be read
+    const AttentionRun run = run_own_kernel(own_lambda_kernel, p, options);
+    ASSERT_TRUE(run.status.ok()) << run.status.message;
+    const AttentionAnswer exact = attention_in_double(meant);
+    const RoundingError rounding = rounding_error(meant, exact);
+    EXPECT_TRUE(agrees(to_double(run.out), exact.out, {2 * rounding.out + 1e-6}));
+    EXPECT_TRUE(agrees(to_double(run.lse), exact.lse, {2 * rounding.lse + 1e-6}));
+}
+
+} // namespace
+} // namespace attune::test

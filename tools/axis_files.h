@@ -1,0 +1,46 @@
+// The input files of the operations along one axis, softmax and log-sum-exp: read, checked, viewed.
+#pragma once
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "array.h"
+
+namespace attune::tools {
+
+/** What the command line says. */
+struct AxisOptions {
+    std::string input, mask_tensor; // paths; the mask's may be empty
+    int64_t axis = -1;
+};
+
+/** Declares the input, --axis and --mask-tensor. */
+void add_axis_options(CLI::App &app, AxisOptions &options);
+
+/** The input, of any rank from 1, and its mask. */
+class AxisFiles {
+public:
+    /** Throws CommandError naming the file, or --axis, that is wrong. */
+    explicit AxisFiles(const AxisOptions &options);
+    AxisFiles(const AxisFiles &) = delete; // mask() points into it
+    AxisFiles &operator=(const AxisFiles &) = delete;
+
+    const Shape &shape() const { return x_.shape; }
+    /** The shape with 1 on the axis. */
+    Shape reduced_shape() const;
+    TensorView x() const { return view_of(x_); }
+    /** An array of the input's rank in the same view as the input: [before, axis, after] where there is no mask, so that any rank will do.
+     */
+    TensorView view_of(const Array &array) const;
+    int32_t axis() const { return has_mask_ ? axis_ : 1; } // in these views
+    const TensorView *mask() const { return has_mask_ ? &mask_view_ : nullptr; }
+
+private:
+    Array x_, mask_;
+    TensorView mask_view_;
+    bool has_mask_;
+    int32_t axis_; // from the front
+};
+
+} // namespace attune::tools

@@ -1,0 +1,165 @@
+// `attune explain`: which cells a mask lets attend, which blocks are skipped, and which kernel runs it.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "attune/attune.hpp"
+#include "commands.h"
+#include "error.h"
+#include "mask_picture.h"
+#include "mask_question.h"
+#include "options.h"
+#include "output_set.h"
+
+namespace attune::tools {
+namespace {
+
+constexpr int64_t largest = INT32_MAX;
+
+struct ExplainOptions {
+    MaskOptions mask;
+    BlockSize block{32, 12}; // a tile of queries x a panel of keys: what flash skips at once on AVX-512
+    int64_t head_dim = 64;
+    std::string svg; // path; empty: not given
+    bool json = false;
+};
+
+/** Who runs the mask: a linked kernel, or the call of CMake's that makes one. */
+struct Runner {
+    std::string kernel, cmake;
+};
+
+Runner runner_of(const std::string &mask, int64_t head_dim) {
+    AttentionDesc desc;
+    desc.head_dim = head_dim;
+    desc.mask = mask;
+    const Result<AttentionPlan> plan = AttentionPlan::create(desc);
+    if (plan) return {plan->kernel().name, ""};
+    return {"", fmt::format("attune_add_kernel(my_attention MASK \"{}\" HEAD_DIM {})", mask, head_dim)};
+}
+
+/** The mask cut up in three ways: as work, and as each picture shows it. */
+struct Grids {
+    BlockGrid blocks, characters, marks;
+
+    explicit Grids(const ExplainOptions &options)
+        : blocks(options.mask.queries, options.mask.keys, options.block),
+          characters(options.mask.queries, options.mask.keys,
+                     cells_a_character(options.mask.queries, options.mask.keys, terminal_columns())),
+          marks(options.mask.queries, options.mask.keys, cells_a_mark(options.mask.queries, options.mask.keys, blocks.size())) {}
+
+    int64_t cells() const { return blocks.queries() * blocks.keys(); }
+    int64_t block_count() const { return blocks.rows() * blocks.columns(); }
+};
+
+double percent(int64_t part, int64_t whole) { return 100 * static_cast<double>(part) / static_cast<double>(whole); }
+
+void print_json(const ExplainOptions &options, const Grids &grids, const Runner &runner) {
+    using Json = nlohmann::ordered_json;
+    const auto named = [](const std::string &text) { return text.empty() ? Json() : Json(text); };
+    Json grid = Json::array();
+    for (int64_t row = 0; row < grids.blocks.rows(); ++row)
+        grid.push_back(grids.blocks.line(row));
+    const auto count = [&](BlockKind kind) { return grids.blocks.count(kind); };
+    const Json report = {
+        {"mask", options.mask.text},
+        {"queries", options.mask.queries},
+        {"keys", options.mask.keys},
+        {"cells", {{"total", grids.cells()}, {"attended", grids.blocks.attended()}}},
+        {"block", {{"queries", grids.blocks.size().queries}, {"keys", grids.blocks.size().keys}}},
+        {"blocks",
+         {{"total", grids.block_count()},
+          {"empty", count(BlockKind::empty)},
+          {"partial", count(BlockKind::partial)},
+          {"full", count(BlockKind::full)}}},
+        {"skipped", static_cast<double>(count(BlockKind::empty)) / static_cast<double>(grids.block_count())},
+        {"kernel", named(runner.kernel)},
+        {"attune_add_kernel", named(runner.cmake)},
+        {"grid", std::move(grid)},
+    };
+    fmt::print("{}\n", report.dump(2));
+}
+
+void print_report(const ExplainOptions &options, const Grids &grids, const Runner &runner) {
+    const BlockSize &character = grids.characters.size();
+    const bool of_cells = character.queries == 1 && character.keys == 1;
+    fmt::print("{}\n\n{}\n", options.mask.text, text_picture(grids.characters, colours_wanted()));
+    fmt::print("shown    {}\n", of_cells ? "each character is a cell: # attends, . doesn't"
+                                         : fmt::format("each character is {} queries x {} keys: # all attend, + some, . none",
+                                                       character.queries, character.keys));
+    fmt::print("cells    {} of {} attend ({:.1f} %)\n", grids.blocks.attended(), grids.cells(),
+               percent(grids.blocks.attended(), grids.cells()));
+    fmt::print("blocks   {} of {} queries x {} keys: {} full, {} partial, {} empty\n", grids.block_count(), grids.blocks.size().queries,
+               grids.blocks.size().keys, grids.blocks.count(BlockKind::full), grids.blocks.count(BlockKind::partial),
+               grids.blocks.count(BlockKind::empty));
+    fmt::print("skipped  {:.1f} % of the blocks; {:.1f} % are computed and masked\n",
+               percent(grids.blocks.count(BlockKind::empty), grids.block_count()),
+               percent(grids.blocks.count(BlockKind::partial), grids.block_count()));
+    if (runner.cmake.empty())
+        fmt::print("kernel   {}\n", runner.kernel);
+    else
+        fmt::print("kernel   none that is linked in runs it; this line of CMake makes one:\n         {}\n", runner.cmake);
+}
+
+void explain(const ExplainOptions &options) {
+    MaskQuestion question(options.mask);
+    std::string svg;
+    OutputSet outputs;
+    if (!options.svg.empty()) outputs.add("--svg", options.svg, svg);
+    const Runner runner = runner_of(options.mask.text, options.head_dim);
+
+    Grids grids(options);
+    std::vector<BlockGrid *> wanted = {&grids.blocks};
+    if (!options.json) wanted.push_back(&grids.characters);
+    if (!options.svg.empty()) wanted.push_back(&grids.marks);
+    question.for_each_row([&](const uint8_t *allowed) {
+        for (BlockGrid *grid : wanted)
+            grid->add_row(allowed);
+    });
+    if (!options.svg.empty()) svg = svg_picture(options.mask.text, grids.marks, grids.blocks);
+    outputs.commit();
+    options.json ? print_json(options, grids, runner) : print_report(options, grids, runner);
+}
+
+BlockSize parse_block(const std::string &text) {
+    const std::size_t cross = text.find('x');
+    if (cross == std::string::npos) bad_argument("--block is {}; it must be two integers, as in 32x12", text);
+    return {parse_integer("--block", text.substr(0, cross), 1, largest), parse_integer("--block", text.substr(cross + 1), 1, largest)};
+}
+
+void add_data(CLI::App &app, MaskOptions &mask) {
+    app.add_option_function<std::string>(
+        "--offset", [&mask](const std::string &text) { mask.offset = parse_integer("--offset", text, INT64_MIN, INT64_MAX); },
+        "Key position of query 0");
+    app.add_option_function<std::string>(
+        "--length", [&mask](const std::string &text) { mask.length = parse_integer("--length", text, 0, largest); },
+        "For the term lengths: keys in use, 0 to M");
+    app.add_option("--param", mask.parameters, "NAME=NUMBER for a name in the mask; may be given for each")->allow_extra_args(false);
+    add_text(app, "--documents", mask.documents, "For the term documents: <i4 or <i8 .npy, [M], the document of each key");
+    add_text(app, "--query-documents", mask.query_documents, "The same of each query, [N]; as --documents by default, where N = M");
+    add_text(app, "--block-map", mask.block_map, "For the term blocks(Q, K): |b1 .npy, [ceil(N / Q), ceil(M / K)]");
+    add_text(app, "--mask-tensor", mask.mask_tensor, "For the term tensor: |b1 .npy, [N, M]");
+}
+
+} // namespace
+
+void add_explain(CLI::App &parent) {
+    CLI::App *app = parent.add_subcommand("explain", "Draw a mask: which cells attend, which blocks are skipped, which kernel runs it");
+    const auto options = std::make_shared<ExplainOptions>();
+    add_text(*app, "MASK", options->mask.text, "Textual mask, for one head of one batch item")->required();
+    add_integer(*app, "--queries", options->mask.queries, 1, largest, "N")->required();
+    add_integer(*app, "--keys", options->mask.keys, 1, largest, "M")->required();
+    app->add_option_function<std::string>(
+        "--block", [options](const std::string &text) { options->block = parse_block(text); },
+        "Blocks that are skipped at once, queries x keys; 32x12 by default, which is what flash skips on AVX-512");
+    add_data(*app, options->mask);
+    add_integer(*app, "--head-dim", options->head_dim, 1, largest, "D of the kernel that is looked for; 64 by default");
+    add_text(*app, "--svg", options->svg, "Also write the picture to this file");
+    app->add_flag("--json", options->json, "Print one JSON object instead: the counts, and each block as . + or #")
+        ->disable_flag_override();
+    app->callback([options] { explain(*options); });
+}
+
+} // namespace attune::tools

@@ -1,0 +1,61 @@
+// `attune run cache-write`: new tokens into a cache of keys or values, as a new .npy file.
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "commands.h"
+#include "error.h"
+#include "npy.h"
+#include "options.h"
+#include "output_set.h"
+
+namespace attune::tools {
+namespace {
+
+struct CacheWriteCommand {
+    std::string cache, update, output, starts; // paths; empty: not given
+    int64_t axis = -2;
+    bool circular = false;
+};
+
+void require_rank(const Array &array, const std::string &file, std::size_t low, std::size_t high) {
+    if (array.shape.size() >= low && array.shape.size() <= high) return;
+    const std::string limit = low == high ? fmt::format("{}", low) : fmt::format("{} to {}", low, high);
+    bad_argument("{} has rank {}; it must be {}", file, array.shape.size(), limit);
+}
+
+void run_cache_write(const CacheWriteCommand &command) {
+    const Array cache = read_npy(command.cache, {ATTUNE_F32, ATTUNE_F16, ATTUNE_I32, ATTUNE_I64, ATTUNE_BOOL});
+    const Array update = read_npy(command.update, {cache.type});
+    require_rank(cache, command.cache, 2, ATTUNE_MAX_RANK);
+    require_rank(update, command.update, cache.shape.size(), cache.shape.size());
+    Array starts;
+    TensorView starts_view;
+    if (!command.starts.empty()) {
+        starts = read_npy(command.starts, {ATTUNE_I32, ATTUNE_I64});
+        require_rank(starts, command.starts, 1, 1);
+        starts_view = view(starts);
+    }
+    OutputSet outputs;
+    outputs.add("-o", command.output, cache);
+    const CacheWriteOptions options = {static_cast<int32_t>(command.axis), starts.data ? &starts_view : nullptr, command.circular};
+    require_ok(cache_write(view(cache), view(update), options));
+    outputs.commit();
+}
+
+} // namespace
+
+void add_run_cache_write(CLI::App &run) {
+    CLI::App *app = run.add_subcommand("cache-write", "New tokens of each batch item into a cache (ONNX TensorScatter)");
+    const auto command = std::make_shared<CacheWriteCommand>();
+    add_text(*app, "CACHE", command->cache, "Cache: .npy, [B,...,capacity,...], float32, float16, int32, int64 or bool")->required();
+    add_text(*app, "UPDATE", command->update, "New tokens: type and shape of CACHE, but for the tokens' axis")->required();
+    add_text(*app, "-o,--output", command->output, "Output: the cache with the tokens in it")->required();
+    add_text(*app, "--starts", command->starts, "Where each item's first token goes: integers, [B]; 0 by default");
+    add_integer(*app, "--axis", command->axis, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max(),
+                "The tokens' axis, counted from the end if negative; -2 by default");
+    app->add_flag("--circular", command->circular, "Positions past the capacity start again at 0")->disable_flag_override();
+    app->callback([command] { run_cache_write(*command); });
+}
+
+} // namespace attune::tools
