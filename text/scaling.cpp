@@ -1,6 +1,7 @@
 #include "scaling.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace attune::text {
 
@@ -45,6 +46,13 @@ std::string known_scalings() {
     return list;
 }
 
+/** The number in as few digits as name it, whatever the locale. */
+std::string shortest(double value) {
+    char digits[32];
+    const auto [end, problem] = std::to_chars(digits, digits + sizeof(digits), value);
+    return problem == std::errc() ? std::string(digits, end) : "";
+}
+
 } // namespace
 
 bool ScalingReader::read_scaling(RotaryScaling &scaling) {
@@ -62,9 +70,11 @@ bool ScalingReader::read_scaling(RotaryScaling &scaling) {
         columns[i] = token().column;
         if (!read_real(scaling.*argument.value, name + "'s " + argument.name, argument.limit)) return false;
     }
-    if (scaling.kind == ScalingKind::llama3 && scaling.low >= scaling.high) return fail(columns[2], "llama3's high must be above its low");
+    if (scaling.kind == ScalingKind::llama3 && scaling.low >= scaling.high)
+        return fail(columns[2], "llama3's high is " + shortest(scaling.high) + "; it must be above its low, " + shortest(scaling.low));
     if (scaling.kind == ScalingKind::yarn && scaling.beta_slow >= scaling.beta_fast)
-        return fail(columns[3], "yarn's beta_slow must be below its beta_fast");
+        return fail(columns[3], "yarn's beta_slow is " + shortest(scaling.beta_slow) + "; it must be below its beta_fast, " +
+                                    shortest(scaling.beta_fast));
     return expect(')', "in " + usage);
 }
 
