@@ -25,8 +25,7 @@ void declare_attends(Fold &f, const AttentionInputs &in, const Blocking &blockin
     only_keys_of_tile(f.cells, ranges, f.cells.y, 1);
     f.cells.where(f.starved(tile, head, batch) != 0);
     const Cell cell{batch, head, query_of(in, blocking, row), f.cells.y};
-    Expr in_interval = interval_begin(ranges, row, f.cells.x) <= cell.key && cell.key < interval_end(ranges, row, f.cells.x);
-    Expr allowed = in_interval && in.tensors_allow(cell);
+    Expr allowed = in_interval(ranges, row, f.cells.x, cell.key) && in.tensors_allow(cell);
     if (in.mask) allowed = allowed && in.mask->allows(cell);
     f.attends(row, tile, head, batch) = 0;
     f.attends(row, tile, head, batch) = max(f.attends(row, tile, head, batch), select(allowed, 1, 0));

@@ -24,9 +24,9 @@ struct Known {
     Expr tensors; // whether a tensor has a say
 };
 
-Known known(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Expr &which) {
+Known known(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
     Known k;
-    k.begin = block * blocking.keys_per_block + which * blocking.keys_per_panel, k.end = k.begin + blocking.keys_per_panel;
+    k.begin = block * blocking.keys_per_block + panel * blocking.keys_per_panel, k.end = k.begin + blocking.keys_per_panel;
     k.inside = k.begin < ranges.end(tile, head, batch) && k.end > ranges.first(tile, head, batch);
     k.all_rows = k.begin >= ranges.full_first(tile, head, batch) && k.end <= ranges.full_end(tile, head, batch);
     k.compiled_none = Halide::Internal::const_false(), k.compiled_all = Halide::Internal::const_true();
@@ -61,7 +61,7 @@ Panels::Turned turned(const std::string &name, const AttentionInputs &in, const 
 constexpr int covers = 1 << 16;
 
 void declare_reach(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
-    const Known k = known(in, blocking, ranges, panel);
+    const Known k = known(in, blocking, ranges);
     p.reached_intervals = RDom(0, in.intervals.count, "reached_intervals");
     Expr undecided = k.inside && !k.all_rows && !k.compiled_none;
     p.reached_intervals.where(undecided);
@@ -85,7 +85,7 @@ Expr reached(const Panels &p, const Known &k) { return k.all_rows || p.reach(pan
 Expr is_open(const Panels &p, const Known &k) { return k.inside && !k.compiled_none && reached(p, k) && (k.tensors || !k.compiled_all); }
 
 void declare_cells(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
-    const Known k = known(in, blocking, ranges, panel);
+    const Known k = known(in, blocking, ranges);
     p.cells = RDom(0, blocking.keys_per_panel, 0, in.intervals.count, "cells");
     p.cells.where(is_open(p, k));
     Expr slot = panel * blocking.keys_per_panel + p.cells.x;
@@ -93,8 +93,7 @@ void declare_cells(Panels &p, const AttentionInputs &in, const Blocking &blockin
     // Branches, since what isn't used has no memory, and a masked load from nowhere takes hundreds of cycles.
     Expr attend = branch(in.use_attend != 0, cast<int32_t>(p.attend.rows(row, slot, tile, block, head, batch)), 1) != 0;
     Expr bias = branch(in.use_bias != 0, p.bias.rows(row, slot, tile, block, head, batch), 0.0f);
-    Expr in_interval = interval_begin(ranges, row, p.cells.y) <= cell.key && cell.key < interval_end(ranges, row, p.cells.y);
-    Expr allowed = in_interval && attend && !strict_equal(bias, masked_score());
+    Expr allowed = in_interval(ranges, row, p.cells.y, cell.key) && attend && !strict_equal(bias, masked_score());
     if (in.mask) allowed = allowed && in.mask->allows({batch, head, cell.query, min(cell.key, in.keys - 1)});
     p.allowed(row, panel, tile, block, head, batch) = 0;
     p.allowed(row, panel, tile, block, head, batch) += select(allowed, 1, 0);
@@ -105,7 +104,7 @@ void declare_cells(Panels &p, const AttentionInputs &in, const Blocking &blockin
 }
 
 void declare_kind(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
-    const Known k = known(in, blocking, ranges, panel);
+    const Known k = known(in, blocking, ranges);
     const int cells = blocking.rows_per_tile * blocking.keys_per_panel;
     Expr counted = p.allowed_cells(panel, tile, block, head, batch);
     Expr by_cells = select(counted == 0, int(Panels::empty), counted == cells, int(Panels::full), int(Panels::partial));

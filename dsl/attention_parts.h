@@ -23,6 +23,7 @@ Halide::Internal::Interval queries_of_tile(const AttentionInputs &in, const Bloc
 /** Where an interval of a row of the tile begins and ends: it lies between two gaps. */
 Halide::Expr interval_begin(const KeyRanges &ranges, const Halide::Expr &row, const Halide::Expr &interval);
 Halide::Expr interval_end(const KeyRanges &ranges, const Halide::Expr &row, const Halide::Expr &interval);
+Halide::Expr in_interval(const KeyRanges &ranges, const Halide::Expr &row, const Halide::Expr &interval, const Halide::Expr &key);
 
 /** The keys a tile, or a task, needs of the block, as conditions on an RDom over the block's keys: keys [begin, begin + count). */
 void only_keys_of_tile(Halide::RDom &domain, const KeyRanges &ranges, const Halide::Expr &begin, const Halide::Expr &count);

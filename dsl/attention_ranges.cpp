@@ -35,6 +35,10 @@ Expr interval_end(const KeyRanges &ranges, const Expr &r, const Expr &interval) 
     return ranges.gap_begin(r, interval + 1, tile, head, batch);
 }
 
+Expr in_interval(const KeyRanges &ranges, const Expr &r, const Expr &interval, const Expr &position) {
+    return interval_begin(ranges, r, interval) <= position && position < interval_end(ranges, r, interval);
+}
+
 namespace {
 
 // A compiled-in mask's bounds for the tile; all keys where there is none.

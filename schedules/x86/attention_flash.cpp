@@ -4,6 +4,7 @@
 // and exponentials work on whole vectors; the second product broadcasts v, whose channels lie side by side. No step shuffles.
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
+#include "schedules/x86/loops.h"
 
 namespace attune::schedules::x86 {
 
@@ -205,7 +206,7 @@ private:
         masked.bound_extent(key, a.blocking.keys_per_block);
         const Halide::RDom &store = s.updates.front().keys;
         for (int i = 0; i < int(s.updates.size()); i++)
-            rows_innermost(masked, i, s.updates[i].keys);
+            rows_innermost(masked, i, s.updates[i].keys, lanes);
         masked.update(0).unroll(row).unroll(store.x);
 
         one_of_each(dot, {tile, block, head, batch});
@@ -213,14 +214,6 @@ private:
         dot.compute_at(masked, store.y).bound_extent(slot, 1).bound_extent(row, rows).bound_extent(lane, a.blocking.keys_per_panel);
         dot.vectorize(row, lanes).unroll(row).unroll(lane);
         dot.update().reorder(row, lane, s.dims).vectorize(row, lanes).unroll(row).unroll(lane);
-    }
-
-    // A stage over keys: rows innermost, in vectors.
-    void rows_innermost(Func f, int stage, const Halide::RDom &keys) const {
-        std::vector<Halide::VarOrRVar> order = {row};
-        for (int i = 0; i < keys.dimensions(); i++)
-            order.emplace_back(keys[i]);
-        f.update(stage).reorder(order).vectorize(row, lanes);
     }
 
     void block_state() const {
@@ -233,9 +226,9 @@ private:
             per_tile(f);
             f.bound_extent(key, a.blocking.keys_per_block);
         }
-        rows_innermost(weight, 0, p.weight_keys);
+        rows_innermost(weight, 0, p.weight_keys, lanes);
         weight.update().unroll(row);
-        rows_innermost(kept, 0, p.kept_keys);
+        rows_innermost(kept, 0, p.kept_keys, lanes);
         kept.update().never_partition_all().unroll(p.kept_keys.x); // four keys share one run of the generator
 
         per_tile(output);

@@ -1,6 +1,7 @@
 // Materialized attention for x86: all scores of a head in memory, the textbook way. The base line that others are measured against.
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
+#include "schedules/x86/loops.h"
 
 namespace attune::schedules::x86 {
 
@@ -20,14 +21,6 @@ void per_head(const dsl::Attention &a, Func f) {
     f.compute_at(a.fold.result, head_and_batch);
 }
 
-// A stage over keys: rows innermost, in vectors.
-void rows_in_vectors(Func f, int stage, const Halide::RDom &keys, int lanes) {
-    std::vector<Halide::VarOrRVar> order = {row};
-    for (int i = 0; i < keys.dimensions(); i++)
-        order.emplace_back(keys[i]);
-    f.update(stage).reorder(order).vectorize(row, lanes);
-}
-
 void results(const dsl::Attention &a, int lanes) {
     Func result = a.fold.result, output = a.output, lse = a.lse;
     result.compute_root().bound(row, 0, a.blocking.rows_per_tile).vectorize(row, lanes);
@@ -41,7 +34,7 @@ void scores(const dsl::Attention &a, int lanes) {
     Func masked = s.masked, dot = s.dot;
     const Halide::RDom &store = s.updates.front().keys;
     for (int i = 0; i < int(s.updates.size()); i++)
-        rows_in_vectors(masked, i, s.updates[i].keys, lanes);
+        rows_innermost(masked, i, s.updates[i].keys, lanes);
     masked.update(0).unroll(row).unroll(store.x);
 
     const Var slot = dot.args()[2];
@@ -56,8 +49,8 @@ void softmax_and_output(const dsl::Attention &a, int lanes) {
     Func output = p.output, state = a.fold.state, lane_maximum = p.lane_maximum, lane_sum = p.lane_sum;
     lane_maximum.update().reorder(row, lane, p.maximum_slots).vectorize(row, lanes);
     lane_sum.update().reorder(row, lane, p.sum_slots).vectorize(row, lanes);
-    rows_in_vectors(p.weight, 0, p.weight_keys, lanes);
-    rows_in_vectors(p.kept, 0, p.kept_keys, lanes);
+    rows_innermost(p.weight, 0, p.weight_keys, lanes);
+    rows_innermost(p.kept, 0, p.kept_keys, lanes);
     const Var dims("dims"), in_dims("in_dims");
     for (const auto &[stage, keys] : {std::pair{dsl::BlockState::finite, p.finite_keys}, {dsl::BlockState::dropped, p.dropped_keys}})
         output.update(stage)
