@@ -95,12 +95,13 @@ struct Panels {
 
 /** Copies of what the inner loops read, laid out for them. */
 struct Operands {
-    Halide::Func query_rows; // (dim, row, tile, head, batch): read as the caller stores it, and scaled
-    Halide::Func query;      // (row, dim, tile, head, batch): rows side by side
-    Halide::Func key;        // (dim, key, block, task, head, batch)
-    Halide::Func value;      // (dim, key, block, task, head, batch), zero past Dv
-    Halide::Func value_lane; // (dim, block, task, head, batch): largest bits of |v|, by lane
-    Halide::Func value_bits; // (block, task, head, batch): over the lanes; at least `infinite_bits` iff some v is Inf or NaN
+    static constexpr int line_width = 4;
+    Halide::Func query_lines; // (channel, row, line, tile, head, batch): lines of a few channels, as the caller stores them
+    Halide::Func query;       // (row, dim, tile, head, batch): scaled, rows side by side
+    Halide::Func key;         // (dim, key, block, task, head, batch)
+    Halide::Func value;       // (dim, key, block, task, head, batch), zero past Dv
+    Halide::Func value_lane;  // (dim, block, task, head, batch): largest bits of |v|, by lane
+    Halide::Func value_bits;  // (block, task, head, batch): over the lanes; at least `infinite_bits` iff some v is Inf or NaN
     Halide::RDom keys, values, value_steps, value_lanes;
     static constexpr int32_t infinite_bits = 0x7f800000;
 };

@@ -15,17 +15,20 @@ using Halide::RDom;
 Operands operands(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Expr &padded_value_dim) {
     const Expr keys = blocking.keys_per_block;
     const int step = blocking.value_step, slack = blocking.keys_per_panel;
-    Operands o{Func("query_rows"),          Func("packed_query"),    Func("key_block"),
+    Operands o{Func("query_lines"),         Func("packed_query"),    Func("key_block"),
                Func("value_block"),         Func("value_lane"),      Func("value_bits"),
                RDom(0, keys, "keys"),       RDom(0, keys, "values"), RDom(0, padded_value_dim / step, 0, keys, "value_steps"),
                RDom(0, step, "value_lanes")};
 
-    o.query_rows(dim, row, tile, head, batch) = in.query_channel(dim, query_of(in, blocking, row), head, batch) * in.scale;
-    o.query(row, dim, tile, head, batch) = o.query_rows(dim, row, tile, head, batch);
+    const int width = Operands::line_width;
+    Halide::Var channel_of_line("channel"), line("line");
+    o.query_lines(channel_of_line, row, line, tile, head, batch) =
+        in.query_channel(line * width + channel_of_line, query_of(in, blocking, row), head, batch);
+    o.query(row, dim, tile, head, batch) = o.query_lines(dim % width, row, dim / width, tile, head, batch) * in.scale;
 
     // Whole panels are copied, so a few keys on either side of the task's own come along. Past the last key it is repeated: its
     // scores are masked. Only what is needed is defined.
-    auto source = [&](const RDom &r) { return min(block * keys + r, in.keys - 1); };
+    auto source = [&](const RDom &r) { return min(Halide::likely(block * keys + r), in.keys - 1); };
     only_keys_of_task(o.keys, ranges, block * keys + o.keys - slack, 2 * slack);
     o.key(dim, key, block, task, head, batch) = Halide::undef<float>();
     o.key(dim, o.keys, block, task, head, batch) = in.key_channel(dim, source(o.keys), head, batch);

@@ -22,6 +22,7 @@
 #include "generators/mask_from_text.h"
 #include "generators/position_from_text.h"
 #include "generators/score_from_text.h"
+#include "schedules/lift_conditions.h"
 #include "schedules/table.h"
 
 namespace attune::generators {
@@ -129,12 +130,19 @@ public:
         const dsl::Attention attention = dsl::attention(in, schedule.shape(machine, this->head_dim, in.keys));
         out = attention.output;
         lse = attention.lse;
+        fold = attention.fold.state;
         if (counts) *counts = attention.counts;
         schedule.apply(attention, machine);
         rows_of(out, in.value_dim);
         out.dim(1).set_bounds(0, in.queries);
         lse.dim(0).set_bounds(0, in.queries);
     }
+
+    /** Called after generate(): the pipeline is known only then. */
+    void schedule() { this->get_pipeline().add_custom_lowering_pass(new schedules::LiftConditions(fold, 0)); }
+
+private:
+    Halide::Func fold;
 };
 
 } // namespace attune::generators

@@ -152,18 +152,22 @@ private:
     }
 
     void packed_query() const {
-        Func query = a.operands.query, query_rows = a.operands.query_rows;
+        const int width = dsl::Operands::line_width;
+        Func query = a.operands.query, lines = a.operands.query_lines;
         per_task(query);
         query.bound_extent(row, rows)
             .split(row, row_outer, row_inner, lanes)
-            .split(dim, dim_outer, dim_inner, lanes, TailStrategy::GuardWithIf)
-            .reorder(row_inner, dim_inner, row_outer, dim_outer, tile)
+            .split(dim, dim_outer, dim_inner, width, TailStrategy::GuardWithIf)
+            .reorder(row_inner, dim_inner, dim_outer, row_outer, tile)
             .vectorize(row_inner);
-        // Squares of whole vectors are turned in registers.
+        // A vector of rows is gathered from lines that were copied side by side: all of them first, since a load of what was just
+        // stored in smaller pieces waits for them.
         if (whole_vectors(a.scores.dims.x.extent())) {
             query.unroll(dim_inner);
-            one_of_each(query_rows, {tile, head, batch});
-            query_rows.compute_at(query, row_outer).bound_extent(dim, lanes).bound_extent(row, lanes).vectorize(dim).unroll(row);
+            one_of_each(lines, {tile, head, batch});
+            const Var channel = lines.args()[0], line = lines.args()[2];
+            lines.compute_at(query, row_outer).bound_extent(channel, width).bound_extent(row, lanes);
+            lines.reorder(channel, line, row).vectorize(channel).unroll(line, 4);
         }
     }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "jit_attention.h"
+#include "schedules/lift_conditions.h"
 #include "schedules/table.h"
 #include "targets.h"
 
@@ -16,6 +17,7 @@ struct Flash {
         const dsl::Attention attention = jit.declare(schedule.shape(machine, head_dim, jit.inputs().keys));
         blocking = attention.blocking;
         schedule.apply(attention, machine);
+        jit.pipeline.add_custom_lowering_pass(new schedules::LiftConditions(attention.fold.state, 0));
     }
 
     void compile() { jit.compile(runnable_targets().front()); }
