@@ -243,7 +243,8 @@ private:
                 .reorder(row, dim_inner, keys.x, keys.y, dim_outer)
                 .vectorize(row, lanes)
                 .unroll(row)
-                .unroll(dim_inner);
+                .unroll(dim_inner)
+                .unroll(keys.x, 3);
         output.update(dsl::BlockState::careful).reorder(row, dim, p.careful_keys.x, p.careful_keys.y).vectorize(row, lanes);
     }
 
