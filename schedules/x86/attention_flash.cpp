@@ -2,6 +2,8 @@
 //
 // The scores are kept transposed, queries side by side in vectors. So q is packed once a task and k and v are only copied; maxima, sums
 // and exponentials work on whole vectors; the second product broadcasts v, whose channels lie side by side. No step shuffles.
+#include <numeric>
+
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
 #include "schedules/x86/loops.h"
@@ -124,7 +126,7 @@ private:
         }
         Func reached = p.reached, allowed = p.allowed;
         reached.update().reorder(row, p.reached_intervals, panel).vectorize(row, lanes).unroll(row);
-        allowed.update().reorder(row, p.cells.x, p.cells.y, panel).vectorize(row, lanes).unroll(row).unroll(p.cells.x);
+        allowed.update().reorder(row, p.cells.x, p.cells.y, panel).vectorize(row, lanes).unroll(row).unroll(p.cells.x, 2);
         Func reach = p.reach, allowed_cells = p.allowed_cells;
         reach.update().atomic().vectorize(p.reached_rows, lanes);
         allowed_cells.update().atomic().vectorize(p.allowed_rows, lanes);
@@ -233,7 +235,9 @@ private:
         rows_innermost(weight, 0, p.weight_keys, lanes);
         weight.update().unroll(row);
         rows_innermost(kept, 0, p.kept_keys, lanes);
-        kept.update().never_partition_all().unroll(p.kept_keys.x); // four keys share one run of the generator
+        kept.update().never_partition_all();
+        // Up to four keys share one run of the generator.
+        kept.update().unroll(p.kept_keys.x, std::gcd(4, a.blocking.keys_per_panel));
 
         per_tile(output);
         output.bound_extent(dim, a.padded_value_dim).vectorize(row, lanes).unroll(row);
@@ -243,8 +247,8 @@ private:
                 .reorder(row, dim_inner, keys.x, keys.y, dim_outer)
                 .vectorize(row, lanes)
                 .unroll(row)
-                .unroll(dim_inner)
-                .unroll(keys.x, 3);
+                .unroll(dim_inner);
+        output.update(dsl::BlockState::finite).unroll(p.finite_keys.x, 3);
         output.update(dsl::BlockState::careful).reorder(row, dim, p.careful_keys.x, p.careful_keys.y).vectorize(row, lanes);
     }
 
