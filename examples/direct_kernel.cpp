@@ -47,12 +47,17 @@ int main() {
     Halide::Runtime::Buffer<float, 3> relative(&real, distances);
     Halide::Runtime::Buffer<float, 1> sinks(&real, per_head);
 
+    // Keys and values lie in pages; those of an ordinary tensor in one page an item, here page 0. f32 has no scales.
+    int32_t page = 0;
+    Halide::Runtime::Buffer<int32_t, 2> pages(&page, 1, 1);
+    Halide::Runtime::Buffer<float, 3> scales(&real, Axes{{0, tokens, 0}, {0, heads, 0}, {0, 1, 0}});
+
     constexpr int32_t unused = 0;      // of attend, bias, relative, sinks
     constexpr uint32_t no_dropout = 0; // the threshold; then the seed's two halves
     const float scale = 1 / std::sqrt(float(dim)), softcap = 0, temperature = 1;
-    const int code =
-        direct_attention(nullptr, q, k, intervals, offsets, params, lengths, documents, documents, block_map, attend, bias, relative, sinks,
-                         positions, positions, unused, unused, unused, unused, scale, softcap, temperature, no_dropout, 0, 0, v, out, lse);
+    const int code = direct_attention(nullptr, q, k, intervals, offsets, params, lengths, documents, documents, block_map, attend, bias,
+                                      relative, sinks, positions, positions, unused, unused, unused, unused, scale, softcap, temperature,
+                                      no_dropout, 0, 0, tokens, pages, scales, v, scales, out, lse);
     const double error = example::largest_error(p, [](int64_t i, int64_t j) { return j <= i; });
     std::printf("direct_attention returned %d; the largest error against float64 is %.2g of max |v|\n", code, error);
     return code == 0 && error < 4e-6 ? 0 : 1;

@@ -28,14 +28,17 @@
 namespace attune::generators {
 
 /** The arguments that say which cells attend and how scores are made: the first ones of every kernel that computes scores.
- * Buffers are (channel, token, head, batch); tensors of cells (key, query, head, batch). Broadcast axes have stride 0. */
+ * Buffers are (channel, token, head, batch); tensors of cells (key, query, head, batch). Broadcast axes have stride 0.
+ * Keys and values lie in pages of as many tokens as dim 1 of k has; dim 3 counts pages, and `pages` says which page is whose. A declaration
+ * knows nothing of that: its keys are (channel, token, head, batch). */
 template <typename T> class ScoreGenerator : public Halide::Generator<T> {
 public:
     Halide::GeneratorParam<std::string> schedule_name{"schedule", "flash"};
     Halide::GeneratorParam<std::string> mask_text{"mask", "none"}, score_text{"score", "none"}, position_text{"position", "none"};
-    Halide::GeneratorParam<Halide::Type> dtype{"dtype", Halide::Float(32)}; // of q, k, v and out
-    Halide::GeneratorParam<int> head_dim{"head_dim", 0};                    // D; 0: any
-    Halide::GeneratorParam<int> value_dim{"value_dim", -1};                 // Dv; 0: any, -1: as head_dim
+    Halide::GeneratorParam<Halide::Type> dtype{"dtype", Halide::Float(32)};      // of q, k, v and out
+    Halide::GeneratorParam<Halide::Type> kv_dtype{"kv_dtype", Halide::Handle()}; // of k and v: int8 with scales; a handle: as dtype
+    Halide::GeneratorParam<int> head_dim{"head_dim", 0};                         // D; 0: any
+    Halide::GeneratorParam<int> value_dim{"value_dim", -1};                      // Dv; 0: any, -1: as head_dim
 
     using Tensor = Halide::GeneratorInput<Halide::Buffer<void, 4>>; // of type `dtype`: see configure()
     template <typename Type, int rank> using Input = Halide::GeneratorInput<Halide::Buffer<Type, rank>>;
@@ -55,11 +58,14 @@ public:
     Halide::GeneratorInput<int32_t> use_attend{"use_attend"}, use_bias{"use_bias"}, use_relative{"use_relative"}, use_sinks{"use_sinks"};
     Halide::GeneratorInput<float> scale{"scale"}, softcap{"softcap"}, temperature{"temperature"};
     Halide::GeneratorInput<uint32_t> dropout_threshold{"dropout_threshold"}, seed_low{"seed_low"}, seed_high{"seed_high"};
+    Halide::GeneratorInput<int32_t> keys{"keys"}; // M
+    Input<int32_t, 2> pages{"pages"};             // (page of the item, batch): page of k and v
+    Input<float, 3> key_scale{"key_scale"};       // (token of the page, head, page), where k is int8
 
     /** The mask compiled into the kernel, if any: that of the parameter `mask`, unless overridden. */
     std::optional<dsl::Mask> compiled_mask() {
         const MaskData data{offsets, params, lengths, query_documents, key_documents, block_map, attend};
-        return mask_from_text(mask_text, query.dim(1).extent(), key.dim(1).extent(), data);
+        return mask_from_text(mask_text, query.dim(1).extent(), keys, data);
     }
     /** A score compiled in, after soft cap and biases; none unless overridden. */
     std::optional<dsl::ScoreFunction> compiled_score() { return std::nullopt; }
@@ -68,16 +74,38 @@ public:
 
     void configure() {
         query.set_type(dtype);
-        key.set_type(dtype);
+        key.set_type(stored_type());
     }
 
 protected:
+    bool is_quantised() const { return kv_dtype.value() == Halide::Int(8); }
+    Halide::Type stored_type() const { return is_quantised() ? Halide::Int(8) : dtype.value(); }
+
+    /** Keys or values (channel, token, head, batch) out of their pages, times their scales where they have any. The place is spelled such
+     * that the compiler sees one division a token, and none of the channel in it. */
+    Halide::Func unpaged(const std::string &name, const Tensor &tensor, const Input<float, 3> &scales) {
+        using namespace dsl::axes;
+        const Halide::Expr size = tensor.dim(1).extent();
+        Halide::Expr nth = Halide::cast<int32_t>(Halide::cast<uint32_t>(token) / Halide::cast<uint32_t>(size));
+        Halide::Expr place = Halide::unsafe_promise_clamped(token - nth * size, 0, size - 1);
+        Halide::Expr of_item = pages(Halide::unsafe_promise_clamped(nth, 0, pages.dim(0).extent() - 1), batch);
+        Halide::Expr page = Halide::unsafe_promise_clamped(of_item, 0, tensor.dim(3).extent() - 1);
+        Halide::Func whole(name);
+        whole(dim, token, head, batch) = tensor(dim, place, head, page);
+        if (is_quantised()) {
+            Halide::Func dequantised(name + "_dequantised");
+            dequantised(dim, token, head, batch) = Halide::cast<float>(whole(dim, token, head, batch)) * scales(place, head, page);
+            return dequantised;
+        }
+        return whole;
+    }
+
     /** Everything of the declaration's inputs but the values. */
     dsl::AttentionInputs score_inputs() {
         T &self = static_cast<T &>(*this);
         dsl::AttentionInputs in;
-        in.query = query, in.key = key;
-        in.queries = query.dim(1).extent(), in.keys = key.dim(1).extent();
+        in.query = query, in.key = unpaged("unpaged_key", key, key_scale);
+        in.queries = query.dim(1).extent(), in.keys = keys;
         in.head_dim = extent_or(head_dim, query.dim(0).extent());
         in.heads_per_group = query.dim(2).extent() / key.dim(2).extent();
         in.intervals = {intervals, intervals.dim(1).extent()};
@@ -95,6 +123,7 @@ protected:
         attend.dim(0).set_stride(any), bias.dim(0).set_stride(any), offsets.dim(0).set_stride(any), lengths.dim(0).set_stride(any);
         query_documents.dim(0).set_stride(any), key_documents.dim(0).set_stride(any), block_map.dim(0).set_stride(any);
         sinks.dim(0).set_stride(any), relative.dim(0).set_stride(any);
+        pages.dim(0).set_stride(any), key_scale.dim(0).set_stride(any);
         if (!in.positioning) query_position.dim(0).set_stride(any), key_position.dim(0).set_stride(any);
         return in;
     }
@@ -104,6 +133,7 @@ template <typename T> class AttentionGenerator : public ScoreGenerator<T> {
 public:
     Halide::GeneratorParam<bool> count_blocks{"count_blocks", false}; // adds an output: see counts
     typename ScoreGenerator<T>::Tensor value{"value"};
+    typename ScoreGenerator<T>::template Input<float, 3> value_scale{"value_scale"}; // as key_scale
     Halide::GeneratorOutput<Halide::Buffer<void, 4>> out{"out"};
     Halide::GeneratorOutput<Halide::Buffer<float, 3>> lse{"lse"};
     // With count_blocks (which, tile, head, batch): tiles x panels computed (0), and those of them whose mask was evaluated (1).
@@ -111,7 +141,7 @@ public:
 
     void configure() {
         ScoreGenerator<T>::configure();
-        value.set_type(this->dtype);
+        value.set_type(this->stored_type());
         out.set_type(this->dtype);
         if (count_blocks) counts = this->template add_output<Halide::Buffer<int32_t, 4>>("counts");
     }
@@ -119,7 +149,8 @@ public:
     void generate() {
         const int value_width = this->value_dim >= 0 ? this->value_dim : this->head_dim;
         dsl::AttentionInputs in = this->score_inputs();
-        in.value = value;
+        in.value = this->unpaged("unpaged_value", value, value_scale);
+        value_scale.dim(0).set_stride(Halide::Expr());
         in.value_dim = extent_or(value_width, value.dim(0).extent());
         in.output_type = this->dtype;
         in.count_panels = count_blocks;

@@ -41,9 +41,9 @@ std::string source(const Kernel &kernel) {
     return "#include \"" + kernel.name + "_kernel.h\"\n\nextern \"C\" int " + entry + "(void **);\n\nnamespace {\n" +
            "const char *const parameters[] = {" + names + "nullptr};\n} // namespace\n\nconst attune_kernel " + kernel.name +
            "_kernel = {\n    sizeof(attune_kernel), \"" + kernel.name + "\", \"attention\", \"" + kernel.schedule + "\",\n    \"" +
-           kernel.targets + "\",\n    ATTUNE_" + kernel.dtype + ", " + kernel.head_dim + ", " + kernel.value_dim + ",\n    " +
-           literal(kernel.mask) + ", " + literal(kernel.score) + ", " + literal(kernel.position) + ",\n    " +
-           std::to_string(kernel.parameters.size()) + ", parameters, " + entry + "};\n";
+           kernel.targets + "\",\n    ATTUNE_" + kernel.dtype + ", ATTUNE_" + kernel.dtype + ", " + kernel.head_dim + ", " +
+           kernel.value_dim + ",\n    " + literal(kernel.mask) + ", " + literal(kernel.score) + ", " + literal(kernel.position) +
+           ",\n    " + std::to_string(kernel.parameters.size()) + ", parameters, " + entry + "};\n";
 }
 
 bool write(const std::string &path, const std::string &text) {

@@ -2,7 +2,7 @@
 # choose it and tests and benchmarks run it. Its name is OPERATION_SCHEDULE_DTYPE, with _dN where it is for one head dimension.
 #
 # operation, schedule, head_dim (D and Dv; 0: any), dtype (of attention: of q, k, v and out; of rotary and
-# add_positions: of x and y), targets (CPU classes, best first, x86-64 last: the last one runs unchecked)
+# add_positions: of x and y; _i8kv: k and v are int8 with scales), targets (CPU classes, best first, x86-64 last: the last one runs unchecked)
 #
 # Baselines that only answer for correctness are for plain x86-64.
 
@@ -11,11 +11,17 @@ attune_variant(attention           flash        128 f32  avx512 avx2 x86-64)
 attune_variant(attention           flash        0   f32  avx512 avx2 x86-64)
 attune_variant(attention           flash        0   f16  avx512 avx2 x86-64)
 attune_variant(attention           flash        0   bf16 avx512 avx2 x86-64)
+attune_variant(attention           flash        0   f32_i8kv  avx512 avx2 x86-64)
+attune_variant(attention           flash        0   f16_i8kv  avx512 avx2 x86-64)
+attune_variant(attention           flash        0   bf16_i8kv avx512 avx2 x86-64)
 attune_variant(attention           materialized 0   f32  avx512 avx2 x86-64)
 attune_variant(attention           reference    0   f32  x86-64)
 attune_variant(attention_weights   vectorized   0   f32  avx512 avx2 x86-64)
 attune_variant(attention_weights   vectorized   0   f16  avx512 avx2 x86-64)
 attune_variant(attention_weights   vectorized   0   bf16 avx512 avx2 x86-64)
+attune_variant(attention_weights   vectorized   0   f32_i8kv  avx512 avx2 x86-64)
+attune_variant(attention_weights   vectorized   0   f16_i8kv  avx512 avx2 x86-64)
+attune_variant(attention_weights   vectorized   0   bf16_i8kv avx512 avx2 x86-64)
 attune_variant(attention_weights   reference    0   f32  x86-64)
 attune_variant(softmax             vectorized   0   f32  avx512 avx2 x86-64)
 attune_variant(softmax             reference    0   f32  x86-64)

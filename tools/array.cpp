@@ -12,6 +12,7 @@ namespace attune::tools {
 int64_t element_bytes(attune_type type) {
     switch (type) {
     case ATTUNE_BOOL:
+    case ATTUNE_I8:
         return 1;
     case ATTUNE_F16:
     case ATTUNE_BF16:

@@ -37,6 +37,17 @@ void add_files(CLI::App &app, AttentionOptions &options) {
         "Type of Q, K and V: f32 (<f4), f16 (<f2) or bf16 (<u2 or <V2); f32 or f16 by default, as Q's file says");
 }
 
+void add_cache(CLI::App &app, AttentionOptions &options) {
+    add_text(app, "--cache", options.cache,
+             "Append K and V, which are new tokens then, to the cache in this folder, and attend over all of it. It holds k.npy and v.npy, "
+             "[B,Hkv,capacity,D] and [..,Dv], and lengths.npy, [B], the tokens there are; all three are updated. With block_table.npy, "
+             "[B,pages], k and v are pools of pages, [P,Hkv,tokens,D]; with k_scale.npy and v_scale.npy, <f4 [.., tokens], they are |i1. M "
+             "is the capacity; queries are the last of their item's tokens unless --offset says otherwise");
+    app.add_flag("--cache-ring", options.cache_ring,
+                 "The cache is a ring, for masks with a window: token j takes the place j mod capacity, over older ones")
+        ->disable_flag_override();
+}
+
 void add_masks(CLI::App &app, AttentionOptions &options) {
     add_text(
         app, "--mask", options.mask,
@@ -81,6 +92,7 @@ void add_positions(CLI::App &app, AttentionOptions &options) {
 
 void add_attention_options(CLI::App &app, AttentionOptions &options) {
     add_files(app, options);
+    add_cache(app, options);
     add_masks(app, options);
     add_scores(app, options);
     add_positions(app, options);

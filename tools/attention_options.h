@@ -14,6 +14,8 @@ struct AttentionOptions {
     std::string mask = "none", score = "none", position = "none";
     std::string mask_tensor, bias, key_lengths, documents, query_documents, document_starts, block_map; // paths
     std::string t5_table, sinks, positions, key_positions, position_table;                              // paths
+    std::string cache;                                                                                  // a folder; empty: not given
+    bool cache_ring = false;
     std::string offset; // an integer or a path; empty: not given
     attune_score_stage score_stage = ATTUNE_SCORES_MASKED;
     std::optional<float> scale;

@@ -36,7 +36,15 @@ std::string cpu_class(const std::string &target) {
     return "x86-64";
 }
 
-std::string type_name(attune_type type) { return type == ATTUNE_BF16 ? "bf16" : type == ATTUNE_F16 ? "f16" : "f32"; }
+std::string type_name(attune_type type) {
+    return type == ATTUNE_BF16 ? "bf16" : type == ATTUNE_F16 ? "f16" : type == ATTUNE_I8 ? "i8" : "f32";
+}
+
+/** "f32", and of a kernel that reads a cache of another type "f32 (i8)". */
+std::string type_text(const attune_kernel &kernel) {
+    const std::string type = type_name(kernel.dtype);
+    return kernel.cache_dtype == kernel.dtype ? type : fmt::format("{} ({})", type, type_name(kernel.cache_dtype));
+}
 
 std::string width_text(const attune_kernel &kernel) {
     if (kernel.head_dim == 0) return "any";
@@ -52,6 +60,7 @@ void print_json() {
                                    {"operation", kernel->operation},
                                    {"schedule", kernel->schedule},
                                    {"dtype", type_name(kernel->dtype)},
+                                   {"cache_dtype", type_name(kernel->cache_dtype)},
                                    {"head_dim", kernel->head_dim},
                                    {"value_dim", kernel->value_dim},
                                    {"mask", kernel->mask},
@@ -69,7 +78,7 @@ void print_table() {
         std::vector<std::string> classes;
         for (const std::string &target : targets(*kernel))
             classes.push_back(cpu_class(target));
-        table.rows.push_back({kernel->operation, kernel->schedule, type_name(kernel->dtype), width_text(*kernel),
+        table.rows.push_back({kernel->operation, kernel->schedule, type_text(*kernel), width_text(*kernel),
                               *kernel->mask ? kernel->mask : "at run time", fmt::format("{}", fmt::join(classes, " ")), kernel->name});
     }
     table.print();

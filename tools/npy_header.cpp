@@ -119,6 +119,8 @@ std::string_view npy_descr(attune_type type) {
         return "|b1";
     case ATTUNE_BF16:
         return "<u2";
+    case ATTUNE_I8:
+        return "|i1";
     }
     return "a type .npy has no name for";
 }

@@ -3,11 +3,13 @@
 #include <deque>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "attention_files.h"
 #include "attention_options.h"
+#include "cache_files.h"
 #include "commands.h"
 #include "error.h"
 #include "npy.h"
@@ -26,6 +28,7 @@ public:
           args_(view(in_.q, 4), view(in_.k, 4), view(in_.v, 4), view(out_, 4)) {
         outputs_.add("-o", options.output, out_);
         set_numbers();
+        add_cache();
         add_optional_inputs();
         add_optional_outputs();
     }
@@ -33,11 +36,13 @@ public:
     AttentionCall &operator=(const AttentionCall &) = delete;
 
     void run() {
-        const Result<AttentionPlan> plan = AttentionPlan::create(
-            {in_.q.type, in_.head_dim, in_.value_dim, options_.mask, options_.score, options_.position, options_.run.schedule, nullptr});
+        const Result<AttentionPlan> plan =
+            AttentionPlan::create({in_.q.type, in_.head_dim, in_.value_dim, options_.mask, options_.score, options_.position,
+                                   options_.run.schedule, nullptr, cache_ ? cache_->type() : in_.q.type});
         require_ok(plan.status());
         Call call(static_cast<int32_t>(options_.run.threads));
         require_ok(plan->run(args_, call));
+        if (cache_) cache_->lengthen(new_tokens_);
         outputs_.commit();
     }
 
@@ -61,6 +66,15 @@ private:
         args_.temperature = options_.temperature;
         args_.dropout = options_.dropout, args_.seed = options_.seed;
         args_.score_stage = options_.score_stage;
+    }
+
+    void add_cache() {
+        if (options_.cache_ring && options_.cache.empty()) bad_argument("--cache-ring is given; it must go with --cache");
+        if (options_.cache.empty()) return;
+        cache_.emplace(options_.cache, options_.cache_ring, in_);
+        cache_->add_outputs(outputs_);
+        args_.cache = cache_->view();
+        new_tokens_ = in_.keys, in_.keys = cache_->capacity();
     }
 
     void add_optional_inputs() {
@@ -124,6 +138,8 @@ private:
     std::deque<Tensor> tensors_; // which stay where they are
     AttentionArgs args_;
     OutputSet outputs_;
+    std::optional<CacheFiles> cache_;
+    int64_t new_tokens_ = 0;
 };
 
 } // namespace

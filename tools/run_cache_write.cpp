@@ -25,7 +25,7 @@ void require_rank(const Array &array, const std::string &file, std::size_t low, 
 }
 
 void run_cache_write(const CacheWriteCommand &command) {
-    const Array cache = read_npy(command.cache, {ATTUNE_F32, ATTUNE_F16, ATTUNE_I32, ATTUNE_I64, ATTUNE_BOOL});
+    const Array cache = read_npy(command.cache, {ATTUNE_F32, ATTUNE_F16, ATTUNE_I32, ATTUNE_I64, ATTUNE_BOOL, ATTUNE_I8});
     const Array update = read_npy(command.update, {cache.type});
     require_rank(cache, command.cache, 2, ATTUNE_MAX_RANK);
     require_rank(update, command.update, cache.shape.size(), cache.shape.size());

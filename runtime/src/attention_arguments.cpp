@@ -65,6 +65,11 @@ const attune_tensor &operand(const PreparedRun &run, bool weights, const attune_
     return run.plan.position_compiled_in && !weights ? given : placed;
 }
 
+/** The keys that a kernel reads. */
+const attune_tensor &keys_of(const PreparedRun &run, bool weights) {
+    return run.cache.cache() ? run.cache.cache()->k : operand(run, weights, run.args.k, run.operands.placed_k());
+}
+
 const Attend &attend_of(const PreparedRun &run, bool weights) { return weights ? run.masks.weights_attend() : run.masks.attend(); }
 
 /** A mask that is compiled in may read the tensor where the kernel isn't to use it by itself. */
@@ -88,6 +93,11 @@ HalideBuffer position_buffer(const PreparedRun &run, bool weights, const attune_
 
 } // namespace
 
+HalideBuffer scale_buffer(const attune_tensor *scale) {
+    const attune_tensor tensor = or_nothing(scale, ATTUNE_F32, 3);
+    return HalideBuffer(tensor, {tensor.extent[0], tensor.extent[1], tensor.extent[2]});
+}
+
 Status KernelIntegers::fill(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
     if (!plan.own_kernel) return {}; // prebuilt kernels don't read them
     ATTUNE_TRY(fill_offsets(plan, args, s));
@@ -110,8 +120,8 @@ Status KernelIntegers::fill_offsets(const attune_attention_plan &plan, const att
 }
 
 ScoreArguments::ScoreArguments(const PreparedRun &run, bool weights)
-    : q_(operand(run, weights, run.args.q, run.operands.placed_q()), 4), k_(operand(run, weights, run.args.k, run.operands.placed_k()), 4),
-      intervals_(intervals_buffer(run)), offsets_(run.integers.offsets(), ATTUNE_I32, {{run.shape.batch, run.integers.offset_stride()}}),
+    : q_(operand(run, weights, run.args.q, run.operands.placed_q()), 4), k_(keys_of(run, weights), 4), intervals_(intervals_buffer(run)),
+      offsets_(run.integers.offsets(), ATTUNE_I32, {{run.shape.batch, run.integers.offset_stride()}}),
       params_(run.args.params ? run.args.params : &zero, ATTUNE_I32, {{std::max(run.args.param_count, 1), 1}}),
       lengths_(lengths_buffer(run)), query_documents_(documents_buffer(run, run.masks.documents().query_numbers(), run.shape.queries)),
       key_documents_(documents_buffer(run, run.masks.documents().key_numbers(), run.shape.keys)), block_map_(block_map_buffer(run)),
@@ -122,7 +132,9 @@ ScoreArguments::ScoreArguments(const PreparedRun &run, bool weights)
       use_bias_(run.args.bias != nullptr), use_relative_(run.operands.relative() != nullptr), use_sinks_(run.args.sinks != nullptr),
       scale_(scale_of(run.args, run.shape.head_dim)), softcap_(softcap_of(run, weights)),
       temperature_(kernel_temperature(run.args.temperature)), dropout_threshold_(threshold_of(run.args.dropout)),
-      seed_low_(static_cast<uint32_t>(run.args.seed)), seed_high_(static_cast<uint32_t>(run.args.seed >> 32)) {}
+      seed_low_(static_cast<uint32_t>(run.args.seed)), seed_high_(static_cast<uint32_t>(run.args.seed >> 32)),
+      keys_(static_cast<int32_t>(run.shape.keys)), pages_(run.pages.buffer()),
+      key_scale_(scale_buffer(run.cache.cache() ? run.cache.cache()->k_scale : nullptr)) {}
 
 void **ScoreArguments::append(void **next) {
     for (HalideBuffer *buffer : {&q_, &k_, &intervals_, &offsets_, &params_, &lengths_, &query_documents_, &key_documents_, &block_map_,
@@ -134,6 +146,9 @@ void **ScoreArguments::append(void **next) {
         *next++ = number;
     for (uint32_t *number : {&dropout_threshold_, &seed_low_, &seed_high_})
         *next++ = number;
+    *next++ = &keys_;
+    *next++ = pages_.get();
+    *next++ = key_scale_.get();
     return next;
 }
 

@@ -6,6 +6,7 @@
 #include "attention_checks.h"
 #include "attention_masks.h"
 #include "attention_operands.h"
+#include "attention_pages.h"
 #include "attention_plan.h"
 #include "call.h"
 #include "halide_buffer.h"
@@ -30,20 +31,25 @@ private:
     int32_t offset_ = 0;
 };
 
+/** The scales of an int8 cache, [pages, Hkv, S], or what stands in for them: nullptr. */
+HalideBuffer scale_buffer(const attune_tensor *scale);
+
 /** All that was made of the arguments of one run. */
 struct PreparedRun {
     const attune_attention_plan &plan;
-    const attune_attention_args &args;
+    const RunCache &cache;
+    const attune_attention_args &args; // the cache's
     const AttentionShape &shape;
     const KernelIntegers &integers;
     const RunMasks &masks;
     const RunOperands &operands;
+    const RunPages &pages;
 };
 
 /** The arguments that say which cells attend and how scores are made: the first ones of every kernel that computes scores. */
 class ScoreArguments {
 public:
-    static constexpr int count = 25;
+    static constexpr int count = 28;
 
     /** For the attention kernel, which has the plan's texts compiled in or not, or else the weights' kernel, which never has. */
     ScoreArguments(const PreparedRun &run, bool weights);
@@ -57,6 +63,8 @@ private:
     int32_t use_attend_, use_bias_, use_relative_, use_sinks_;
     float scale_, softcap_, temperature_;
     uint32_t dropout_threshold_, seed_low_, seed_high_;
+    int32_t keys_;
+    HalideBuffer pages_, key_scale_;
 };
 
 } // namespace attune::runtime

@@ -15,16 +15,20 @@ Status check_main_tensors(const attune_attention_args &args, attune_type type) {
 }
 
 AttentionShape shape_of(const attune_attention_plan &plan, const attune_attention_args &args) {
-    return {args.q.extent[0], args.q.extent[1], args.k.extent[1], args.q.extent[2], args.k.extent[2], plan.head_dim, plan.value_dim};
+    return {args.q.extent[0], args.q.extent[1], args.k.extent[1], args.q.extent[2],
+            args.k.extent[2], args.k.extent[2], plan.head_dim,    plan.value_dim};
 }
 
 Status check_shape(const AttentionShape &s, const attune_attention_args &args) {
     ATTUNE_REQUIRE(args.q.extent[3] == s.head_dim, "q.extent[3] is {}; it must be {}, the plan's head_dim", args.q.extent[3], s.head_dim);
     ATTUNE_TRY(check_extents(
-        args.k, "k", {{s.batch, "the batch of q"}, {s.kv_heads, "its heads"}, {s.keys, "its keys"}, {s.head_dim, "the plan's head_dim"}}));
-    ATTUNE_TRY(check_extents(
-        args.v, "v",
-        {{s.batch, "the batch of q"}, {s.kv_heads, "the heads of k"}, {s.keys, "the keys of k"}, {s.value_dim, "the plan's value_dim"}}));
+        args.k, "k",
+        {{s.batch, "the batch of q"}, {s.kv_heads, "its heads"}, {s.new_keys, "its keys"}, {s.head_dim, "the plan's head_dim"}}));
+    ATTUNE_TRY(check_extents(args.v, "v",
+                             {{s.batch, "the batch of q"},
+                              {s.kv_heads, "the heads of k"},
+                              {s.new_keys, "the keys of k"},
+                              {s.value_dim, "the plan's value_dim"}}));
     ATTUNE_TRY(check_extents(args.out, "out",
                              {{s.batch, "the batch of q"},
                               {s.heads, "the heads of q"},
@@ -32,7 +36,7 @@ Status check_shape(const AttentionShape &s, const attune_attention_args &args) {
                               {s.value_dim, "the plan's value_dim"}}));
     ATTUNE_REQUIRE(s.kv_heads > 0 ? s.heads % s.kv_heads == 0 : s.heads == 0,
                    "q has {} heads; they must be a multiple of the {} heads of k and v", s.heads, s.kv_heads);
-    return check_count("the score of all heads, queries and keys", {s.batch, s.heads, s.queries, s.keys});
+    return {};
 }
 
 /** Weights or scores: f32 [B,Hq,N,M]. */
@@ -40,9 +44,11 @@ Status check_score_output(const attune_attention_plan &plan, const attune_tensor
     if (!tensor) return {};
     ATTUNE_TRY(plan.weights_status);
     ATTUNE_TRY(check_tensor(*tensor, {name, ATTUNE_F32, 4, 4, Role::output, true}));
-    return check_extents(
-        *tensor, name,
-        {{s.batch, "the batch of q"}, {s.heads, "the heads of q"}, {s.queries, "the queries of q"}, {s.keys, "the keys of k"}});
+    return check_extents(*tensor, name,
+                         {{s.batch, "the batch of q"},
+                          {s.heads, "the heads of q"},
+                          {s.queries, "the queries of q"},
+                          {s.keys, "the keys of k or the cache"}});
 }
 
 Status check_optional_outputs(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
@@ -65,18 +71,27 @@ Status check_optional_outputs(const attune_attention_plan &plan, const attune_at
 Status check_score_tensor(const attune_tensor *tensor, const char *name, attune_type type, const AttentionShape &s) {
     if (!tensor) return {};
     ATTUNE_TRY(check_tensor(*tensor, {name, type, 4, 4, Role::input, false}));
-    return check_broadcast(
-        *tensor, name,
-        {{s.batch, "the batch of q"}, {s.heads, "the heads of q"}, {s.queries, "the queries of q"}, {s.keys, "the keys of k"}});
+    return check_broadcast(*tensor, name,
+                           {{s.batch, "the batch of q"},
+                            {s.heads, "the heads of q"},
+                            {s.queries, "the queries of q"},
+                            {s.keys, "the keys of k or the cache"}});
 }
 
-Status check_attention(const attune_attention_plan &plan, const attune_attention_args &args, AttentionShape &shape) {
+Status check_operands(const attune_attention_plan &plan, const attune_attention_args &args, AttentionShape &shape) {
     ATTUNE_TRY(check_main_tensors(args, plan.kernel->dtype));
     shape = shape_of(plan, args);
     ATTUNE_TRY(check_shape(shape, args));
+    ATTUNE_TRY(check_cache(plan, args, shape));
+    if (args.cache) shape.keys = cache_keys(*args.cache);
+    return check_count("the score of all heads, queries and keys", {shape.batch, shape.heads, shape.queries, shape.keys});
+}
+
+Status check_attention(const attune_attention_plan &plan, const RunCache &cache, const AttentionShape &shape) {
+    const attune_attention_args &args = cache.args();
     ATTUNE_TRY(check_optional_outputs(plan, args, shape));
     ATTUNE_TRY(check_masks(plan, args, shape));
-    ATTUNE_TRY(check_scores(plan, args, shape));
+    ATTUNE_TRY(check_scores(plan, cache, shape));
     return check_overlaps(args);
 }
 

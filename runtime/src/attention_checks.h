@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "attention_cache.h"
 #include "attention_plan.h"
 #include "status.h"
 
@@ -13,23 +14,30 @@ struct AttentionShape {
     int64_t heads;    // Hq
     int64_t kv_heads; // Hkv
     int64_t queries;  // N
-    int64_t keys;     // M
+    int64_t keys;     // M: of k, or of the cache
+    int64_t new_keys; // tokens of k: M, or T where there is a cache
     int64_t head_dim;
     int64_t value_dim;
 };
 
-/** Checks `args` against the plan and each other, and fills in `shape`. */
-Status check_attention(const attune_attention_plan &plan, const attune_attention_args &args, AttentionShape &shape);
+/** Checks q, k, v, out and the cache against the plan and each other, and fills in `shape`. */
+Status check_operands(const attune_attention_plan &plan, const attune_attention_args &args, AttentionShape &shape);
+
+/** Checks everything else. */
+Status check_attention(const attune_attention_plan &plan, const RunCache &cache, const AttentionShape &shape);
 
 // Its parts, in files of their own.
 
 /** Boolean mask, key lengths, documents, block map, the kernel's parameters and the offsets. */
 Status check_masks(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &shape);
 
-/** Bias, T5 table, sinks, positions and all numbers. */
-Status check_scores(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &shape);
+/** `offset` or `offsets`, whichever is given. */
+Status check_given_offsets(const attune_attention_args &args, const AttentionShape &shape);
 
-/** No output shares memory with an input or another output. */
+/** Bias, T5 table, sinks, positions and all numbers. */
+Status check_scores(const attune_attention_plan &plan, const RunCache &cache, const AttentionShape &shape);
+
+/** No output, the cache among them, shares memory with an input or another output. */
 Status check_overlaps(const attune_attention_args &args);
 
 /** `tensor`, which may be nullptr, is of rank 4, each axis full or 1 of [B,Hq,N,M]. */

@@ -114,14 +114,18 @@ Status check_params(const attune_attention_plan &plan, const attune_attention_ar
 }
 
 Status check_offsets(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
-    ATTUNE_REQUIRE(!args.offsets || !args.has_offset, "offset is {} and offsets is given too; only one may be", args.offset);
-    ATTUNE_TRY(check_per_item(args.offsets, "offsets", s));
+    ATTUNE_TRY(check_given_offsets(args, s));
     const bool given = args.has_offset || args.offsets;
     ATTUNE_TRY(check_alignment(plan.run_time_mask, s.queries, s.keys, given));
     return check_alignment(plan.kernel_mask, s.queries, s.keys, given);
 }
 
 } // namespace
+
+Status check_given_offsets(const attune_attention_args &args, const AttentionShape &s) {
+    ATTUNE_REQUIRE(!args.offsets || !args.has_offset, "offset is {} and offsets is given too; only one may be", args.offset);
+    return check_per_item(args.offsets, "offsets", s);
+}
 
 Status check_masks(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
     ATTUNE_TRY(check_params(plan, args));

@@ -10,24 +10,24 @@
 
 namespace attune::runtime {
 
-PositionInput position_input(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &shape);
+PositionInput position_input(const attune_attention_plan &plan, const RunCache &cache, const AttentionShape &shape);
 
 /** One run's operands, in scratch where they aren't the caller's. */
 class RunOperands {
 public:
     explicit RunOperands(Call &call) : call_(call), relative_memory_(call), table_memory_(call), query_memory_(call), key_memory_(call) {}
 
-    Status fill(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &shape);
+    Status fill(const attune_attention_plan &plan, const RunCache &cache, const AttentionShape &shape);
 
     const attune_tensor *relative() const { return has_relative_ ? &relative_ : nullptr; }     // f32 [B or 1, Hq, N + M - 1]
     const attune_tensor *query_table() const { return has_tables_ ? &query_table_ : nullptr; } // f32 [B, N, plane, channel]
     const attune_tensor *key_table() const { return has_tables_ ? &key_table_ : nullptr; }
-    /** q and k for a kernel that adds no positions. */
+    /** q and k, or the new tokens for a cache, for a kernel that adds no positions. */
     const attune_tensor &placed_q() const { return placed_q_; }
     const attune_tensor &placed_k() const { return placed_k_; }
 
 private:
-    Status fill_positions(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &shape);
+    Status fill_positions(const attune_attention_plan &plan, const RunCache &cache, const AttentionShape &shape);
 
     Call &call_;
     Scratch<float> relative_memory_, table_memory_;

@@ -21,13 +21,24 @@ Status check_apart(const Named &output, const Named &other) {
 Status check_overlaps(const attune_attention_args &args) {
     const int64_t param_count = args.param_count;
     const attune_tensor params = attune_contiguous(const_cast<int32_t *>(args.params), ATTUNE_I32, 1, &param_count);
-    const Named outputs[] = {{&args.out, "out"}, {args.lse, "lse"}, {args.weights, "weights"}, {args.scores, "scores"}};
+    const attune_cache none = {}, &cache = args.cache ? *args.cache : none;
+    const auto if_cached = [&](const attune_tensor *tensor) { return args.cache ? tensor : nullptr; };
+    const Named outputs[] = {{&args.out, "out"},
+                             {args.lse, "lse"},
+                             {args.weights, "weights"},
+                             {args.scores, "scores"},
+                             {if_cached(&cache.k), "cache.k"},
+                             {if_cached(&cache.v), "cache.v"},
+                             {cache.k_scale, "cache.k_scale"},
+                             {cache.v_scale, "cache.v_scale"}};
     const Named inputs[] = {{&args.q, "q"},
                             {&args.k, "k"},
                             {&args.v, "v"},
                             {args.boolean_mask, "boolean_mask"},
                             {args.bias, "bias"},
                             {args.key_lengths, "key_lengths"},
+                            {if_cached(&cache.lengths), "cache.lengths"},
+                            {cache.block_table, "cache.block_table"},
                             {args.documents, "documents"},
                             {args.query_documents, "query_documents"},
                             {args.document_starts, "document_starts"},

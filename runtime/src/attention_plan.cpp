@@ -27,6 +27,10 @@ Status check_desc(const attune_attention_desc *desc) {
     const bool floating = dtype == ATTUNE_F32 || dtype == ATTUNE_F16 || dtype == ATTUNE_BF16;
     ATTUNE_REQUIRE(floating, "desc.dtype is {}; it must be ATTUNE_F32 ({}), ATTUNE_F16 ({}) or ATTUNE_BF16 ({})", dtype,
                    static_cast<int>(ATTUNE_F32), static_cast<int>(ATTUNE_F16), static_cast<int>(ATTUNE_BF16));
+    const int cache_dtype = raw_value(desc->cache_dtype);
+    ATTUNE_REQUIRE(cache_dtype == 0 || cache_dtype == dtype || cache_dtype == ATTUNE_I8,
+                   "desc.cache_dtype is {}; it must be 0 (as dtype), {} (that) or ATTUNE_I8 ({})", cache_dtype, dtype,
+                   static_cast<int>(ATTUNE_I8));
     ATTUNE_TRY(check_width("desc.head_dim", desc->head_dim));
     return desc->value_dim == 0 ? Status() : check_width("desc.value_dim", desc->value_dim);
 }
@@ -42,6 +46,9 @@ Status take_kernel(const attune_attention_desc &desc, attune_attention_plan &pla
     ATTUNE_TRY(check_kernel(kernel, "attention"));
     ATTUNE_REQUIRE(kernel.dtype == desc.dtype, "desc.dtype is {}; the kernel {} is compiled for {}", type_name(desc.dtype), kernel.name,
                    type_name(kernel.dtype));
+    ATTUNE_REQUIRE((desc.cache_dtype == ATTUNE_I8) == (kernel.cache_dtype == ATTUNE_I8),
+                   "desc.cache_dtype is {}; the kernel {} is compiled for keys and values of {}",
+                   type_name(desc.cache_dtype ? desc.cache_dtype : desc.dtype), kernel.name, type_name(kernel.cache_dtype));
     ATTUNE_TRY(check_kernel_width("head_dim", kernel.head_dim, plan.head_dim));
     ATTUNE_TRY(check_kernel_width("value_dim", kernel.value_dim, plan.value_dim));
     ATTUNE_REQUIRE(!desc.schedule || std::strcmp(desc.schedule, kernel.schedule) == 0,
@@ -54,7 +61,7 @@ Status take_kernel(const attune_attention_desc &desc, attune_attention_plan &pla
 Status choose_kernel(const attune_attention_desc &desc, attune_attention_plan &plan) {
     if (desc.kernel) return take_kernel(desc, plan);
     const char *schedule = desc.schedule ? desc.schedule : default_schedule;
-    return find_kernel({"attention", schedule, desc.dtype, plan.head_dim, plan.value_dim}, plan.kernel);
+    return find_kernel({"attention", schedule, desc.dtype, plan.head_dim, plan.value_dim, desc.cache_dtype == ATTUNE_I8}, plan.kernel);
 }
 
 /** The weights' kernel of the plan's own schedule, or else the usual one. A missing one matters only to a run that wants weights. */
@@ -66,7 +73,8 @@ void choose_weights_kernel(attune_attention_plan &plan) {
         return;
     }
     for (const char *schedule : {plan.kernel->schedule, weights_schedule}) {
-        const KernelQuery query = {"attention_weights", schedule, plan.kernel->dtype, plan.head_dim, plan.value_dim};
+        const KernelQuery query = {"attention_weights", schedule,       plan.kernel->dtype,
+                                   plan.head_dim,       plan.value_dim, plan.kernel->cache_dtype == ATTUNE_I8};
         plan.weights_status = find_kernel(query, plan.weights_kernel);
         if (plan.weights_status.ok()) return;
     }

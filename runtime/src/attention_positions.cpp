@@ -45,6 +45,8 @@ Positions key_positions(const PositionInput &in) {
     p.batch = in.batch;
     p.tokens = in.keys;
     p.streams = in.position->streams();
+    p.offset = in.key_offset;
+    p.offsets = in.key_offsets;
     const bool shared = !in.key_positions && in.queries == in.keys;
     p.given = shared ? in.positions : in.key_positions;
     p.name = shared ? "positions" : "key_positions";

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "attention_arguments.h"
+#include "cache_append.h"
 #include "error.h"
 #include "rows.h"
 
@@ -35,18 +36,30 @@ void answer_without_keys(const attune_attention_args &args) {
 /** One run's scratch and arguments. */
 class AttentionRun {
 public:
-    AttentionRun(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &shape, Call &call)
-        : plan_(plan), args_(args), s_(shape), call_(call), integers_(call), masks_(call), operands_(call), lse_scratch_(call) {}
+    AttentionRun(const attune_attention_plan &plan, const RunCache &cache, const AttentionShape &shape, Call &call)
+        : plan_(plan), cache_(cache), args_(cache.args()), s_(shape), call_(call), integers_(call), masks_(call), operands_(call),
+          pages_(call), lse_scratch_(call) {}
 
     Status run() {
-        // Everything that can run short of memory here comes before the first kernel writes to an output.
+        // Everything that can fail here comes before the first byte that is written to the cache or an output.
         ATTUNE_TRY(integers_.fill(plan_, args_, s_));
         ATTUNE_TRY(place_lse());
         ATTUNE_TRY(masks_.fill(plan_, args_, s_));
-        ATTUNE_TRY(operands_.fill(plan_, args_, s_));
+        ATTUNE_TRY(cache_.check_ring(masks_.table(), s_));
+        ATTUNE_TRY(operands_.fill(plan_, cache_, s_));
+        ATTUNE_TRY(pages_.fill(cache_.cache(), s_));
+        if (cache_.cache()) append(*cache_.cache(), operands_.placed_k(), args_.v);
         ATTUNE_TRY(run_attention());
         if (args_.weights) ATTUNE_TRY(run_weights(*args_.weights, 0));
         return args_.scores ? run_weights(*args_.scores, args_.score_stage) : Status();
+    }
+
+    /** The new tokens into the cache, and no more. */
+    Status run_append() {
+        ATTUNE_TRY(operands_.fill(plan_, cache_, s_));
+        ATTUNE_TRY(pages_.fill(cache_.cache(), s_));
+        append(*cache_.cache(), operands_.placed_k(), args_.v);
+        return {};
     }
 
 private:
@@ -65,14 +78,17 @@ private:
         return {};
     }
 
-    PreparedRun prepared() const { return {plan_, args_, s_, integers_, masks_, operands_}; }
+    PreparedRun prepared() const { return {plan_, cache_, args_, s_, integers_, masks_, operands_, pages_}; }
 
     Status run_attention() {
         ScoreArguments score(prepared(), false);
-        HalideBuffer v(args_.v, 4), out(args_.out, 4), lse(lse_, 3);
-        void *arguments[1 + ScoreArguments::count + 3] = {};
+        const attune_cache *cache = cache_.cache();
+        HalideBuffer v(cache ? cache->v : args_.v, 4), value_scale = scale_buffer(cache ? cache->v_scale : nullptr), out(args_.out, 4),
+                                                       lse(lse_, 3);
+        void *arguments[1 + ScoreArguments::count + 4] = {};
         void **next = score.append(arguments + 1);
         *next++ = v.get();
+        *next++ = value_scale.get();
         *next++ = out.get();
         *next++ = lse.get();
         return run_kernel(*plan_.kernel, arguments, call_);
@@ -91,20 +107,22 @@ private:
     }
 
     const attune_attention_plan &plan_;
+    const RunCache &cache_;
     const attune_attention_args &args_;
     const AttentionShape &s_;
     Call &call_;
     KernelIntegers integers_;
     RunMasks masks_;
     RunOperands operands_;
+    RunPages pages_;
     Scratch<float> lse_scratch_;
     attune_tensor lse_ = {};
 };
 
-Status run_checked(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &shape, Call &call) {
-    if (is_empty(shape)) return {};
-    if (shape.keys > 0) return AttentionRun(plan, args, shape, call).run();
-    answer_without_keys(args);
+Status run_checked(const attune_attention_plan &plan, const RunCache &cache, const AttentionShape &shape, Call &call) {
+    if (is_empty(shape)) return cache.cache() && shape.keys > 0 ? AttentionRun(plan, cache, shape, call).run_append() : Status();
+    if (shape.keys > 0) return AttentionRun(plan, cache, shape, call).run();
+    answer_without_keys(cache.args());
     return {};
 }
 
@@ -127,8 +145,17 @@ extern "C" attune_status attune_attention_run(const attune_attention_plan *plan,
         ATTUNE_TRY(check_struct(args, "args", "attune_attention_args_init"));
         ATTUNE_TRY(check_call(call));
         AttentionShape shape = {};
-        ATTUNE_TRY(check_attention(*plan, *args, shape));
+        ATTUNE_TRY(check_operands(*plan, *args, shape));
         Call scope(call);
-        return run_checked(*plan, *args, shape, scope);
+        RunCache cache(scope);
+        ATTUNE_TRY(cache.fill(*args, shape));
+        ATTUNE_TRY(check_attention(*plan, cache, shape));
+        return run_checked(*plan, cache, shape, scope);
     });
+}
+
+extern "C" void attune_cache_init(attune_cache *cache) {
+    if (!cache) return;
+    *cache = {};
+    cache->struct_size = sizeof(*cache);
 }

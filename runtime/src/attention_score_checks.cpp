@@ -33,7 +33,8 @@ Status check_sinks(const attune_tensor *sinks, const AttentionShape &s) {
 
 } // namespace
 
-Status check_scores(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
+Status check_scores(const attune_attention_plan &plan, const RunCache &cache, const AttentionShape &s) {
+    const attune_attention_args &args = cache.args();
     const bool offset_given = args.has_offset || args.offsets;
     ATTUNE_TRY(check_numbers(plan, args));
     ATTUNE_REQUIRE(args.bias || !plan.score.find(ScoreKind::bias), "the score names bias; bias must be given, and is NULL");
@@ -41,7 +42,7 @@ Status check_scores(const attune_attention_plan &plan, const attune_attention_ar
     ATTUNE_TRY(check_t5_table(args.t5_table, plan.score, s.heads));
     ATTUNE_TRY(check_sinks(args.sinks, s));
     ATTUNE_TRY(check_score_alignment(plan.score, s.queries, s.keys, offset_given));
-    return check_position_input(position_input(plan, args, s), offset_given);
+    return check_position_input(position_input(plan, cache, s), offset_given);
 }
 
 } // namespace attune::runtime

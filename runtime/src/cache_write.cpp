@@ -1,10 +1,9 @@
 // New tokens into a cache, in place: strided copies, no kernel.
-#include <cstring>
-
 #include "error.h"
 #include "interval_table.h"
 #include "overlap.h"
 #include "tensor.h"
+#include "token_copy.h"
 
 namespace attune::runtime {
 
@@ -12,7 +11,7 @@ namespace {
 
 Status check_type(const attune_tensor &tensor, const char *name) {
     const int type = raw_value(tensor.type);
-    ATTUNE_REQUIRE(type >= ATTUNE_F32 && type <= ATTUNE_BOOL, "{}.type is {}, which is no attune_type", name, type);
+    ATTUNE_REQUIRE(type >= ATTUNE_F32 && type <= ATTUNE_I8, "{}.type is {}, which is no attune_type", name, type);
     return {};
 }
 
@@ -62,58 +61,13 @@ Status check_overlaps(const attune_cache_write_args &args) {
     return {};
 }
 
-/** A run of tokens of one batch item, as both tensors see it: extents, strides in bytes, and the bytes that lie together in both. */
-struct Run {
-    int64_t extent[ATTUNE_MAX_RANK];
-    int64_t to[ATTUNE_MAX_RANK];
-    int64_t from[ATTUNE_MAX_RANK];
-    int32_t axes; // those outside of what lies together
-    int64_t bytes;
-};
-
-Run describe(const attune_cache_write_args &args, int32_t axis, int64_t tokens) {
-    const auto size = static_cast<int64_t>(element_size(args.cache.type));
-    Run run = {{}, {}, {}, args.cache.rank, size};
-    for (int32_t i = 0; i < args.cache.rank; ++i) {
-        run.extent[i] = i == 0 ? 1 : i == axis ? tokens : args.cache.extent[i];
-        run.to[i] = effective_stride(args.cache, i) * size;
-        run.from[i] = effective_stride(args.update, i) * size;
-    }
-    for (; run.axes > 0; --run.axes) {
-        const int32_t inner = run.axes - 1;
-        const bool together = run.to[inner] == run.bytes && run.from[inner] == run.bytes;
-        if (run.extent[inner] != 1 && !together) break;
-        run.bytes *= run.extent[inner];
-    }
-    return run;
-}
-
-void copy(const Run &run, int32_t axis, char *to, const char *from) {
-    if (axis == run.axes) {
-        std::memcpy(to, from, static_cast<size_t>(run.bytes));
-        return;
-    }
-    for (int64_t i = 0; i < run.extent[axis]; ++i)
-        copy(run, axis + 1, to + i * run.to[axis], from + i * run.from[axis]);
-}
-
-/** Copies tokens `first` to `first + tokens - 1` of batch item b to position `place` and those after it. */
-void write_tokens(const attune_cache_write_args &args, int32_t axis, int64_t b, int64_t place, int64_t first, int64_t tokens) {
-    if (tokens == 0) return;
-    const auto size = static_cast<int64_t>(element_size(args.cache.type));
-    const int64_t to = effective_stride(args.cache, 0) * b + effective_stride(args.cache, axis) * place;
-    const int64_t from = effective_stride(args.update, 0) * b + effective_stride(args.update, axis) * first;
-    copy(describe(args, axis, tokens), 0, static_cast<char *>(args.cache.data) + to * size,
-         static_cast<const char *>(args.update.data) + from * size);
-}
-
 void write_item(const attune_cache_write_args &args, int32_t axis, int64_t b) {
     const int64_t capacity = args.cache.extent[axis];
     const int64_t tokens = args.update.extent[axis];
     const int64_t start = (args.starts ? read_integer(*args.starts, b) : 0) % capacity;
     const int64_t before_the_end = tokens < capacity - start ? tokens : capacity - start;
-    write_tokens(args, axis, b, start, 0, before_the_end);
-    write_tokens(args, axis, b, 0, before_the_end, tokens - before_the_end);
+    copy_tokens(args.cache, {b, start}, args.update, {b, 0}, before_the_end, axis);
+    copy_tokens(args.cache, {b, 0}, args.update, {b, before_the_end}, tokens - before_the_end, axis);
 }
 
 } // namespace

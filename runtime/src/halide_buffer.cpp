@@ -18,6 +18,8 @@ halide_type_t halide_type(attune_type type) {
         return {halide_type_int, 32};
     case ATTUNE_I64:
         return {halide_type_int, 64};
+    case ATTUNE_I8:
+        return {halide_type_int, 8};
     case ATTUNE_BOOL:
         break;
     }

@@ -46,6 +46,7 @@ std::string kernels_of(const char *operation) {
 /** How well a kernel fits: the number of widths it is compiled for, -1 if it doesn't take them. */
 int fit(const attune_kernel &kernel, const KernelQuery &query) {
     if (kernel.dtype != query.dtype || !equal(kernel.schedule, query.schedule)) return -1;
+    if ((kernel.cache_dtype == ATTUNE_I8) != query.int8_cache) return -1;
     const bool takes_head = kernel.head_dim == 0 || kernel.head_dim == query.head_dim;
     const bool takes_value = kernel.value_dim == 0 || kernel.value_dim == query.value_dim;
     return takes_head && takes_value ? (kernel.head_dim != 0) + (kernel.value_dim != 0) : -1;
@@ -53,8 +54,8 @@ int fit(const attune_kernel &kernel, const KernelQuery &query) {
 
 Status no_kernel(const KernelQuery &query) {
     const std::string widths = query.head_dim > 0 ? fmt::format(", D = {}, Dv = {}", query.head_dim, query.value_dim) : "";
-    return fail(ATTUNE_UNSUPPORTED, "no linked kernel does {} for {}{} by the schedule {}; there are {}", query.operation,
-                type_name(query.dtype), widths, query.schedule, kernels_of(query.operation));
+    return fail(ATTUNE_UNSUPPORTED, "no linked kernel does {} for {}{}{} by the schedule {}; there are {}", query.operation,
+                type_name(query.dtype), query.int8_cache ? " over an int8 cache" : "", widths, query.schedule, kernels_of(query.operation));
 }
 
 Status check_cpu(const attune_kernel &kernel) {

@@ -13,6 +13,7 @@ struct KernelQuery {
     attune_type dtype;
     int64_t head_dim = 0; // as head_dim and value_dim of attention; 0 for operations that have none
     int64_t value_dim = 0;
+    bool int8_cache = false; // keys and values are int8, with scales
 };
 
 /** The kernel compiled for exactly these widths, or else one for any width. INVALID_ARGUMENT for a schedule the operation lacks,

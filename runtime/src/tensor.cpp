@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t max_int32 = INT32_MAX; // Halide's extents and strides are int32 and would wrap silently
 
-bool is_type(int raw) { return raw >= ATTUNE_F32 && raw <= ATTUNE_BOOL; }
+bool is_type(int raw) { return raw >= ATTUNE_F32 && raw <= ATTUNE_I8; }
 
 Status check_kind(const attune_tensor &t, const TensorRule &rule) {
     if (rule.min_rank == rule.max_rank)
@@ -72,6 +72,7 @@ size_t element_size(attune_type type) {
     case ATTUNE_I64:
         return 8;
     case ATTUNE_BOOL:
+    case ATTUNE_I8:
         return 1;
     }
     return 0;
@@ -91,6 +92,8 @@ const char *type_name(attune_type type) {
         return "i64";
     case ATTUNE_BOOL:
         return "bool";
+    case ATTUNE_I8:
+        return "i8";
     }
     return "of no known type";
 }

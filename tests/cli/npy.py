@@ -4,7 +4,7 @@ import itertools
 import math
 import struct
 
-FORMATS = {"<f2": "e", "<u2": "H", "<V2": "H", "<f4": "f", "<f8": "d", "<i4": "i", "<i8": "q", "|b1": "?"}
+FORMATS = {"<f2": "e", "<u2": "H", "<V2": "H", "<f4": "f", "<f8": "d", "<i4": "i", "<i8": "q", "|b1": "?", "|i1": "b"}
 
 
 class Array:

@@ -20,9 +20,10 @@ class List(command.CommandTest):
     def test_json(self):
         self.assertEqual(set(self.list), {"cpu", "kernels"})
         for kernel in self.list["kernels"]:
-            self.assertEqual(set(kernel), {"name", "operation", "schedule", "dtype", "head_dim", "value_dim", "mask", "score", "position", "params",
+            self.assertEqual(set(kernel), {"name", "operation", "schedule", "dtype", "cache_dtype", "head_dim", "value_dim", "mask", "score", "position", "params",
                                            "targets"})
             self.assertIn(kernel["dtype"], ("f32", "f16", "bf16"))
+            self.assertIn(kernel["cache_dtype"], (kernel["dtype"], "i8"))
         names = [kernel["name"] for kernel in self.list["kernels"]]
         self.assertEqual(len(names), len(set(names)))
 

@@ -115,6 +115,36 @@ TEST_F(Memory, AttentionAllocatesNothingInTheSteadyState) {
     }
 }
 
+/** Tokens into caches of every form, again and again at the same lengths. */
+TEST_F(Memory, CachesAllocateNothingInTheSteadyState) {
+    const Tensor<float> q({2, 4, 3, 20}), k({2, 2, 3, 20}), v({2, 2, 3, 20}), out({2, 4, 3, 20}), pool({2, 8, 2, 8, 20});
+    const Tensor<int32_t> lengths({2}), table({2, 4});
+    const std::vector<int8_t> bytes(static_cast<size_t>(pool.elements()));
+    const Tensor<float> scale({2, 8, 2, 8});
+    random.fill_normal(q), random.fill_normal(k), random.fill_normal(v), lengths(0) = 20, lengths(1) = 7;
+    for (int64_t p = 0; p < 8; p++)
+        table(p / 4, p % 4) = static_cast<int32_t>(7 - p);
+    const attune_tensor table_view = table.view(), k_scale = TensorView(scale.data(), {8, 2, 8});
+    const attune_tensor v_scale = TensorView(scale.data() + scale.stride[0], {8, 2, 8});
+    for (const attune_type type : {ATTUNE_F32, ATTUNE_I8})
+        for (const bool ring : {false, true}) {
+            AttentionDesc desc;
+            desc.head_dim = 20, desc.cache_dtype = type, desc.mask = "causal & window(4, 0)", desc.score = "alibi";
+            const Result<AttentionPlan> plan = AttentionPlan::create(desc);
+            ASSERT_TRUE(plan.ok()) << plan.status().message;
+            Cache cache(TensorView(pool.data(), {8, 2, 8, 20}), TensorView(pool.data() + pool.stride[0], {8, 2, 8, 20}), lengths.view());
+            if (type == ATTUNE_I8) {
+                cache.k = TensorView(bytes.data(), {8, 2, 8, 20}), cache.v = TensorView(bytes.data() + 2560, {8, 2, 8, 20});
+                cache.k_scale = &k_scale, cache.v_scale = &v_scale;
+            }
+            cache.block_table = &table_view, cache.ring = ring;
+            AttentionArgs args(q.view(), k.view(), v.view(), out.view());
+            args.cache = &cache;
+            Call call(2);
+            expect_no_allocation([&] { return plan.value().run(args, call).ok(); }, ring ? "ring" : "pages");
+        }
+}
+
 /** Documents, a block map, biases by distance, rotary embedding, sinks and dropout, all at once. */
 TEST_F(Memory, TermsOfEveryKindAllocateNothingInTheSteadyState) {
     const Tensor<int32_t> documents({2, 49}), positions({49});

@@ -1,4 +1,4 @@
-// Attention and its weights, in the place of generated kernels: version 2 of their arguments.
+// Attention and its weights, in the place of generated kernels: version 3 of their arguments.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -27,10 +27,12 @@ template <typename T> void append_values(const halide_buffer_t *buffer, std::vec
 /** The inputs of both kernels, in their order. */
 struct Inputs {
     halide_buffer_t *q, *k, *intervals, *offsets, *params, *lengths, *query_documents, *key_documents, *block_map;
-    halide_buffer_t *attend, *bias, *relative, *sinks, *query_position, *key_position, *v = nullptr;
+    halide_buffer_t *attend, *bias, *relative, *sinks, *query_position, *key_position, *pages, *key_scale;
+    halide_buffer_t *v = nullptr, *value_scale = nullptr;
     int32_t use_attend, use_bias, use_relative, use_sinks;
     float scale, softcap, temperature;
     uint32_t dropout_threshold, seed_low, seed_high;
+    int32_t key_count;
     bool window = false; // the mask compiled into causal_window_kernel
 
     explicit Inputs(Arguments &a) {
@@ -43,6 +45,8 @@ struct Inputs {
             *number = a.number<float>();
         for (uint32_t *number : {&dropout_threshold, &seed_low, &seed_high})
             *number = a.number<uint32_t>();
+        key_count = a.number<int32_t>();
+        pages = a.buffer(), key_scale = a.buffer();
     }
 
     void note(const char *name) const {
@@ -61,7 +65,15 @@ struct Inputs {
         s.type_code = q->type.code, s.type_bits = q->type.bits;
     }
 
-    int64_t keys() const { return k->dim[1].extent; }
+    int64_t keys() const { return key_count; }
+
+    /** Channel d of token j of an item, of k or v with their scales. */
+    double stored(const halide_buffer_t *tensor, const halide_buffer_t *scale, int64_t d, int64_t j, int64_t kv, int64_t b) const {
+        const int64_t size = tensor->dim[1].extent, page = at<int32_t>(pages, {j / size, b});
+        if (tensor->type.code == halide_type_float) return static_cast<double>(at<float>(tensor, {d, j % size, kv, page}));
+        return static_cast<double>(at<int8_t>(tensor, {d, j % size, kv, page})) *
+               static_cast<double>(at<float>(scale, {j % size, kv, page}));
+    }
 
     bool attends(int64_t j, int64_t i, int64_t h, int64_t b) const {
         const int64_t position = i + at<int32_t>(offsets, {b});
@@ -77,7 +89,7 @@ struct Inputs {
         const int64_t kv = h / (q->dim[2].extent / k->dim[2].extent);
         double sum = 0;
         for (int64_t d = 0; d < q->dim[0].extent; ++d)
-            sum += static_cast<double>(at<float>(q, {d, i, h, b})) * static_cast<double>(at<float>(k, {d, j, kv, b}));
+            sum += static_cast<double>(at<float>(q, {d, i, h, b})) * stored(k, key_scale, d, j, kv, b);
         sum *= static_cast<double>(scale);
         if (stage == ATTUNE_SCORES_SCALED) return sum;
         if (softcap > 0) sum = static_cast<double>(softcap) * std::tanh(sum / static_cast<double>(softcap));
@@ -108,7 +120,7 @@ void attend_row(const AttentionLoop &loop, const double *score, int64_t i, int64
     for (int64_t d = 0; d < loop.out->dim[0].extent; ++d) {
         double value = 0;
         for (int64_t j = 0; j < s.keys(); ++j)
-            if (score[j] > minus_infinity) value += std::exp(score[j] - largest) / sum * static_cast<double>(at<float>(s.v, {d, j, kv, b}));
+            if (score[j] > minus_infinity) value += std::exp(score[j] - largest) / sum * s.stored(s.v, s.value_scale, d, j, kv, b);
         at<float>(loop.out, {d, i, h, b}) = static_cast<float>(value);
     }
 }
@@ -136,6 +148,7 @@ int run_fake_attention(const char *name, void **arguments) {
     void *user_context = a.number<void *>();
     Inputs inputs(a);
     inputs.v = a.buffer();
+    inputs.value_scale = a.buffer();
     inputs.window = name == std::string_view("causal_window");
     inputs.note(name);
     if (fail_next_kernel()) {
@@ -185,7 +198,8 @@ const char *const window_params[] = {"reach"};
 const char *const pattern_params[] = {"step", "rows", "columns"};
 
 attune_kernel own(const char *name, int32_t dim, const char *mask, int (*call)(void **)) {
-    return {sizeof(attune_kernel), name, "attention", "flash", fake_targets, ATTUNE_F32, dim, 0, mask, "", "", 0, nullptr, call};
+    return {
+        sizeof(attune_kernel), name, "attention", "flash", fake_targets, ATTUNE_F32, ATTUNE_F32, dim, 0, mask, "", "", 0, nullptr, call};
 }
 
 attune_kernel with_params(attune_kernel kernel, int32_t count, const char *const *params) {

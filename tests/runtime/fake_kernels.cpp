@@ -149,11 +149,11 @@ int run_relative_bias(const char *name, void **arguments) {
 }
 
 attune_kernel kernel(const char *name, const char *operation, const char *schedule, int32_t dim, int (*call)(void **)) {
-    return {sizeof(attune_kernel), name, operation, schedule, fake_targets, ATTUNE_F32, dim, dim, "", "", "", 0, nullptr, call};
+    return {sizeof(attune_kernel), name, operation, schedule, fake_targets, ATTUNE_F32, ATTUNE_F32, dim, dim, "", "", "", 0, nullptr, call};
 }
 
 attune_kernel of_type(attune_type type, attune_kernel kernel) {
-    kernel.dtype = type;
+    kernel.dtype = kernel.cache_dtype = type;
     return kernel;
 }
 

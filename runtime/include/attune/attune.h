@@ -36,7 +36,8 @@ typedef enum attune_type {
     ATTUNE_BF16 = 3,
     ATTUNE_I32 = 4,
     ATTUNE_I64 = 5,
-    ATTUNE_BOOL = 6 /* one byte, zero or not */
+    ATTUNE_BOOL = 6, /* one byte, zero or not */
+    ATTUNE_I8 = 7    /* of caches, with a scale for each row */
 } attune_type;
 
 typedef enum attune_device { ATTUNE_CPU = 0 } attune_device;
@@ -82,7 +83,8 @@ typedef struct attune_kernel {
     const char *schedule;  /* "flash" */
     const char *targets;   /* Halide target strings, comma-separated, best first */
     attune_type dtype;
-    int32_t head_dim; /* D and Dv it is compiled for; 0: any */
+    attune_type cache_dtype; /* of k and v: dtype, or ATTUNE_I8 */
+    int32_t head_dim;        /* D and Dv it is compiled for; 0: any */
     int32_t value_dim;
     const char *mask;     /* text compiled in; "": none (prebuilt kernels), or one written in C++, which no weights can be given for */
     const char *score;    /* likewise: "softcap(30) alibi" */
@@ -112,9 +114,10 @@ typedef struct attune_attention_desc {
     const char *position;        /* textual position, e.g. "rotary(half, base=500000)", applied to q and k; NULL or "none": as they are */
     const char *schedule;        /* name; NULL: Attune's choice */
     const attune_kernel *kernel; /* a kernel from attune_add_kernel, to use instead of the prebuilt ones; or NULL */
+    attune_type cache_dtype;     /* ATTUNE_I8: every run has a cache of int8 keys and values; 0: of dtype, where it has one */
 } attune_attention_desc;
 #define ATTUNE_ATTENTION_DESC_INIT                                                                                                         \
-    { sizeof(attune_attention_desc), ATTUNE_F32, 0, 0, NULL, NULL, NULL, NULL, NULL }
+    { sizeof(attune_attention_desc), ATTUNE_F32, 0, 0, NULL, NULL, NULL, NULL, NULL, (attune_type)0 }
 
 /* An immutable plan: one kernel chosen. May run from many threads at once. */
 typedef struct attune_attention_plan attune_attention_plan;
@@ -131,7 +134,34 @@ typedef enum attune_score_stage {
     ATTUNE_SCORES_MASKED = 3  /* after biases, -inf where masked; before the temperature */
 } attune_score_stage;
 
-/* One run. Shapes: q [B,Hq,N,D], k [B,Hkv,M,D], v [B,Hkv,M,Dv], out [B,Hq,N,Dv], Hq a multiple of Hkv (grouped heads). */
+/* A cache of keys and values (attune_attention_args::cache). A run appends its k and v, [B,Hkv,T,D] and [B,Hkv,T,Dv], to the cache, in
+ * place, and attends over all of it: token t of item b becomes token lengths[b] + t of that item. T may be 0, and N too, to append only.
+ *
+ * The cache is made of pages of S tokens. Without a block table each item has one page of its own: k is [B,Hkv,capacity,D]. With one, k
+ * and v are pools that items take pages from. Any strides do: a pool may lie in memory as [P,S,Hkv,D].
+ *
+ * M, the keys that mask tensors, biases and documents speak of, is the capacity: S, or S times the columns of the table. Queries are the
+ * last N tokens of their item, query 0 standing at lengths[b] + T - N, unless offset or offsets say otherwise. A position (rotary and so
+ * on) turns q and the new k; what the cache holds has been turned already. */
+typedef struct attune_cache {
+    size_t struct_size;
+    attune_tensor k, v;               /* [P,Hkv,S,D] and [P,Hkv,S,Dv], of the plan's cache_dtype; P = B without a block table */
+    attune_tensor lengths;            /* i32 or i64 [B]: tokens in the cache before this run, which leaves the numbers as they are */
+    const attune_tensor *block_table; /* optional, i32 or i64 [B,columns]: token j of item b is token j mod S of page table[b, j / S]. Only
+                                         entries of tokens that are there, the new ones included, are looked at */
+    /* Non-zero: a ring, for masks with a window. Token j takes the place j mod capacity, so that lengths may be any; masks still speak of
+       positions in the whole sequence. No query may attend to a token that was overwritten: window(W, 0) and T new tokens need a capacity
+       of W + T. Of masks only causal, window, lengths and dilated say what a ring needs, without an alignment; tensors of cells have
+       extent 1 along M; and there are no weights, scores or dropout. */
+    int32_t ring;
+    /* Of ATTUNE_I8 alone: f32 [P,Hkv,S]. A row x is kept as scale = max |x| / 127 and x / scale rounded to nearest, ties to even. A row
+       with a NaN or an Inf gets the scale NaN: it reads as NaN, and so does what attends to it. */
+    const attune_tensor *k_scale, *v_scale;
+} attune_cache;
+void attune_cache_init(attune_cache *cache);
+
+/* One run. Shapes: q [B,Hq,N,D], k [B,Hkv,M,D], v [B,Hkv,M,Dv], out [B,Hq,N,Dv], Hq a multiple of Hkv (grouped heads). With a cache k and
+ * v are the T new tokens, and M is the cache's. */
 typedef struct attune_attention_args {
     size_t struct_size;
     attune_tensor q, k, v, out;
@@ -168,6 +198,7 @@ typedef struct attune_attention_args {
     uint64_t seed;         /* of dropout: Philox 4x32-10 with this key and the weight's place as counter */
     const int32_t *params; /* values of the kernel's named parameters, param_count of them */
     int32_t param_count;
+    const attune_cache *cache; /* optional: written to, and attended over; key_lengths must be NULL then */
 } attune_attention_args;
 
 /* Fills in the defaults: no optional tensor, scale 1 / sqrt(D), no softcap, temperature 1. */

@@ -49,10 +49,12 @@ private:
 
 template <typename T> constexpr attune_type type_of() {
     using U = std::remove_const_t<T>;
-    static_assert(std::is_same_v<U, float> || std::is_same_v<U, bool> || std::is_same_v<U, int32_t> || std::is_same_v<U, int64_t>,
+    static_assert(std::is_same_v<U, float> || std::is_same_v<U, bool> || std::is_same_v<U, int8_t> || std::is_same_v<U, int32_t> ||
+                      std::is_same_v<U, int64_t>,
                   "attune: no tensor type for this element type");
     if constexpr (std::is_same_v<U, float>) return ATTUNE_F32;
     if constexpr (std::is_same_v<U, bool>) return ATTUNE_BOOL;
+    if constexpr (std::is_same_v<U, int8_t>) return ATTUNE_I8;
     if constexpr (std::is_same_v<U, int32_t>) return ATTUNE_I32;
     return ATTUNE_I64;
 }
@@ -90,6 +92,15 @@ struct AttentionDesc {
     std::string mask = "none", score = "none", position = "none";
     std::string schedule; // empty: Attune's choice
     const attune_kernel *kernel = nullptr;
+    attune_type cache_dtype = attune_type(0); // of the cache, where runs have one; 0: as dtype
+};
+
+/** A cache that a run appends to and attends over: see attune_cache. `args.cache = &cache`; it must outlive the call. */
+struct Cache : attune_cache {
+    Cache(const TensorView &keys, const TensorView &values, const TensorView &token_counts) {
+        attune_cache_init(this);
+        k = keys, v = values, lengths = token_counts;
+    }
 };
 
 /** One run's tensors and numbers: see attune_attention_args. The optional tensors are pointed to, and must outlive the call. */
@@ -107,7 +118,7 @@ public:
         d.dtype = desc.dtype, d.head_dim = desc.head_dim, d.value_dim = desc.value_dim;
         d.mask = desc.mask.c_str(), d.score = desc.score.c_str(), d.position = desc.position.c_str();
         d.schedule = desc.schedule.empty() ? nullptr : desc.schedule.c_str();
-        d.kernel = desc.kernel;
+        d.kernel = desc.kernel, d.cache_dtype = desc.cache_dtype;
         attune_attention_plan *plan = nullptr;
         attune_status code = attune_attention_plan_create(&d, &plan);
         if (code != ATTUNE_OK) return Status::from(code);

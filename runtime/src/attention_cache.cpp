@@ -1,0 +1,81 @@
+#include "attention_cache.h"
+
+#include <algorithm>
+
+#include "attention_checks.h"
+#include "integers.h"
+
+namespace attune::runtime {
+
+namespace {
+
+/** The first token of the two rounds of a ring that hold an item's last `capacity` of `tokens` tokens; 0 for what is no ring. */
+int64_t first_token(const attune_cache &cache, int64_t tokens) {
+    const int64_t capacity = cache_capacity(cache);
+    return cache.ring && tokens > capacity ? (tokens - capacity) / capacity * capacity : 0;
+}
+
+/** The difference, as near to it as 64 bits come: the sum of an offset with any key's position isn't past them then either. */
+int64_t subtract(int64_t a, int64_t b) {
+    int64_t difference = 0;
+    return __builtin_sub_overflow(a, b, &difference) ? INT64_MIN : difference;
+}
+
+attune_tensor per_item(int64_t *numbers, int64_t batch) { return attune_contiguous(numbers, ATTUNE_I64, 1, &batch); }
+
+bool all_equal(const int64_t *numbers, int64_t count) { return std::equal(numbers + (count > 0), numbers + count, numbers); }
+
+} // namespace
+
+int64_t cache_capacity(const attune_cache &cache) { return cache.k.extent[2] * (cache.block_table ? cache.block_table->extent[1] : 1); }
+
+int64_t cache_keys(const attune_cache &cache) { return cache_capacity(cache) * (cache.ring ? 2 : 1); }
+
+Status RunCache::fill(const attune_attention_args &args, const AttentionShape &s) {
+    args_ = args;
+    if (!args.cache) return {};
+    const auto count = static_cast<size_t>(s.batch);
+    if (!lengths_.allocate(count) || !offsets_.allocate(count) || !shifted_.allocate(count))
+        return out_of_memory("the numbers of a cache", 3 * 8 * s.batch);
+    return fill_numbers(s);
+}
+
+Status RunCache::fill_numbers(const AttentionShape &s) {
+    const attune_attention_args &given = args_;
+    const attune_cache &cache = *given.cache;
+    int64_t *lengths = lengths_.data(), *offsets = offsets_.data(), *shifted = shifted_.data();
+    for (int64_t b = 0; b < s.batch; ++b) {
+        const int64_t tokens = read_integer(cache.lengths, b) + s.new_keys, first = first_token(cache, tokens);
+        lengths[b] = tokens - first;
+        offsets[b] = given.offsets ? read_integer(*given.offsets, b) : given.has_offset ? given.offset : tokens - s.queries;
+        shifted[b] = subtract(offsets[b], first);
+    }
+    lengths_tensor_ = per_item(lengths, s.batch), offsets_tensor_ = per_item(offsets, s.batch);
+    shifted_tensor_ = per_item(shifted, s.batch);
+    uniform_ = all_equal(lengths, s.batch) && all_equal(offsets, s.batch) && all_equal(shifted, s.batch);
+    if (s.batch > 0) offset_ = offsets[0], start_ = read_integer(cache.lengths, 0);
+    args_.key_lengths = &lengths_tensor_;
+    args_.offsets = uniform_ ? nullptr : &shifted_tensor_;
+    args_.has_offset = uniform_, args_.offset = uniform_ && s.batch > 0 ? shifted[0] : 0;
+    return {};
+}
+
+Status RunCache::check_ring(const IntervalTable &table, const AttentionShape &s) const {
+    if (!args_.cache || !args_.cache->ring) return {};
+    const int64_t capacity = cache_capacity(*args_.cache);
+    for (int64_t b = 0; b < s.batch; ++b) {
+        const int64_t left = lengths_.data()[b] - capacity, tokens = read_integer(args_.cache->lengths, b) + s.new_keys;
+        if (left <= 0) continue; // nothing has been overwritten yet
+        for (int64_t h = 0; h < (table.head_stride != 0 ? s.heads : 1); ++h)
+            for (int64_t i = 0; i < (table.row_stride != 0 ? s.queries : 1); ++i) {
+                const int32_t *row = table.data + b * table.batch_stride + h * table.head_stride + i * table.row_stride;
+                ATTUNE_REQUIRE(row[0] >= left || row[0] >= row[1],
+                               "query {} of batch item {} attends to token {}; the ring of {} tokens has {} to {} left: a window and a "
+                               "capacity of at least window(W, 0) and the {} new tokens are needed",
+                               i, b, row[0] + tokens - lengths_.data()[b], capacity, tokens - capacity, tokens - 1, s.new_keys);
+            }
+    }
+    return {};
+}
+
+} // namespace attune::runtime

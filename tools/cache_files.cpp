@@ -1,0 +1,54 @@
+#include "cache_files.h"
+
+#include <filesystem>
+
+#include "error.h"
+#include "npy.h"
+
+namespace attune::tools {
+
+std::string CacheFiles::path(const char *name) const { return (std::filesystem::path(folder_) / name).string(); }
+
+const attune_tensor *CacheFiles::read(const char *name, std::initializer_list<attune_type> types, int rank, Optional &to) {
+    const std::string file = path(name);
+    if (!std::filesystem::exists(file)) return nullptr;
+    to.array = read_array(file, types, rank, rank);
+    to.tensor = tools::view(to.array);
+    return &to.tensor;
+}
+
+CacheFiles::CacheFiles(const std::string &folder, bool ring, const AttentionInputs &in) : folder_(folder) {
+    attune_cache_init(&cache_);
+    cache_.block_table = read("block_table.npy", {ATTUNE_I32, ATTUNE_I64}, 2, table_);
+    // Pools of pages have all axes; a cache that is a tensor an item leaves out what Q leaves out.
+    const int rank = cache_.block_table ? 4 : in.rank();
+    k_ = read_array(path("k.npy"), {in.q.type, ATTUNE_I8}, rank, rank);
+    v_ = read_array(path("v.npy"), {k_.type}, rank, rank);
+    lengths_ = read_per_batch(path("lengths.npy"), in);
+    cache_.k = tools::view(k_, 4), cache_.v = tools::view(v_, 4), cache_.lengths = tools::view(lengths_);
+    const attune_tensor *k_scale = read("k_scale.npy", {ATTUNE_F32}, rank - 1, k_scale_);
+    const attune_tensor *v_scale = read("v_scale.npy", {ATTUNE_F32}, rank - 1, v_scale_);
+    if (k_scale) k_scale_.tensor = tools::view(k_scale_.array, 3);
+    if (v_scale) v_scale_.tensor = tools::view(v_scale_.array, 3);
+    cache_.k_scale = k_scale, cache_.v_scale = v_scale;
+    cache_.ring = ring;
+}
+
+int64_t CacheFiles::capacity() const { return cache_.k.extent[2] * (cache_.block_table ? cache_.block_table->extent[1] : 1); }
+
+void CacheFiles::add_outputs(OutputSet &outputs) const {
+    outputs.add("--cache", path("k.npy"), k_);
+    outputs.add("--cache", path("v.npy"), v_);
+    outputs.add("--cache", path("lengths.npy"), lengths_);
+    if (cache_.k_scale) outputs.add("--cache", path("k_scale.npy"), k_scale_.array);
+    if (cache_.v_scale) outputs.add("--cache", path("v_scale.npy"), v_scale_.array);
+}
+
+void CacheFiles::lengthen(int64_t tokens) {
+    for (int64_t b = 0; b < cache_.lengths.extent[0]; ++b) {
+        if (lengths_.type == ATTUNE_I32) lengths_.as<int32_t>()[b] += static_cast<int32_t>(tokens);
+        if (lengths_.type == ATTUNE_I64) lengths_.as<int64_t>()[b] += tokens;
+    }
+}
+
+} // namespace attune::tools

@@ -1,0 +1,44 @@
+// The cache of `attune run attention --cache FOLDER`: one .npy file a tensor.
+#pragma once
+
+#include <string>
+
+#include "array.h"
+#include "attention_files.h"
+#include "output_set.h"
+
+namespace attune::tools {
+
+/** What FOLDER holds: k.npy and v.npy, lengths.npy and, where they are there, block_table.npy, k_scale.npy and v_scale.npy. */
+class CacheFiles {
+public:
+    /** Reads the files. Throws CommandError naming the one that is wrong; what the runtime checks is left to it. */
+    CacheFiles(const std::string &folder, bool ring, const AttentionInputs &inputs);
+    CacheFiles(const CacheFiles &) = delete; // the view points into it
+    CacheFiles &operator=(const CacheFiles &) = delete;
+
+    const attune_cache *view() const { return &cache_; }
+    attune_type type() const { return k_.type; }
+    int64_t capacity() const; // of an item, in tokens
+
+    /** Declares the files that a run changes as outputs of the command. */
+    void add_outputs(OutputSet &outputs) const;
+    /** Counts the tokens that were appended. */
+    void lengthen(int64_t tokens);
+
+private:
+    struct Optional {
+        Array array;
+        TensorView tensor;
+    };
+    std::string path(const char *name) const;
+    /** Reads an optional file of one of the types and of this rank; nullptr where there is none. */
+    const attune_tensor *read(const char *name, std::initializer_list<attune_type> types, int rank, Optional &to);
+
+    std::string folder_;
+    Array k_, v_, lengths_;
+    Optional table_, k_scale_, v_scale_;
+    attune_cache cache_;
+};
+
+} // namespace attune::tools
