@@ -6,16 +6,19 @@
 #include <string>
 #include <vector>
 
+#include "attune/attune.h"
+
 namespace attune::bench {
 
 struct Case {
     std::string name;
     int64_t batch, query_heads, kv_heads, queries, keys, head_dim, value_dim;
     std::string mask = "none";
-    bool counts_half = false; // peers count N M / 2 pairs for causal, a little less than are attended
-    int64_t documents = 0;    // of equal length, packed, for the mask's term `documents`
-    int64_t key_length = 0;   // keys that count in every batch item; 0: all
-    bool tensor = false;      // a boolean tensor, the same for all heads, that allows every other cell at random
+    bool counts_half = false;       // peers count N M / 2 pairs for causal, a little less than are attended
+    int64_t documents = 0;          // of equal length, packed, for the mask's term `documents`
+    int64_t key_length = 0;         // keys that count in every batch item; 0: all
+    bool tensor = false;            // a boolean tensor, the same for all heads, that allows every other cell at random
+    attune_type dtype = ATTUNE_F32; // of all four tensors
 
     /** Bytes of K and V, each counted once. */
     double kv_bytes() const;

@@ -77,8 +77,26 @@ float chains_sse2(int64_t steps) {
     return total;
 }
 
-PeakLoop loop_for(std::string_view cpu_class) {
-    if (cpu_class == "avx512") return {chains_avx512, 24 * 16 * 2};
+__attribute__((target("avx512f,avx512bf16"))) float chains_bf16(int64_t steps) {
+    constexpr int chains = 24;
+    __m512 sum[chains];
+    for (int i = 0; i < chains; ++i)
+        sum[i] = _mm512_set1_ps(static_cast<float>(i));
+    const __m512bh x = (__m512bh)_mm512_set1_epi32(0x3f803f80), y = (__m512bh)_mm512_set1_epi32(0x3a003a00); // pairs of 1 and of 2^-11
+    for (int64_t step = 0; step < steps; ++step) {
+#pragma GCC unroll 24
+        for (int i = 0; i < chains; ++i)
+            sum[i] = _mm512_dpbf16_ps(sum[i], x, y);
+    }
+    float total = 0;
+    for (int i = 0; i < chains; ++i)
+        total += _mm512_cvtss_f32(sum[i]);
+    return total;
+}
+
+PeakLoop loop_for(std::string_view cpu_class, attune_type type) {
+    if (cpu_class == "avx512_bf16" && type == ATTUNE_BF16) return {chains_bf16, 24 * 32 * 2};
+    if (cpu_class.substr(0, 6) == "avx512") return {chains_avx512, 24 * 16 * 2};
     if (cpu_class == "avx2") return {chains_avx2, 12 * 8 * 2};
     return {chains_sse2, 12 * 4 * 2};
 }
@@ -98,7 +116,8 @@ int64_t steps_of_a_burst(Chains run) {
 
 } // namespace
 
-FmaPeak::FmaPeak(int32_t threads) : threads_(threads), steps_(steps_of_a_burst(loop_for(attune_cpu_class()).run)) {
+FmaPeak::FmaPeak(int32_t threads, attune_type type)
+    : threads_(threads), type_(type), steps_(steps_of_a_burst(loop_for(attune_cpu_class(), type).run)) {
     for (int i = 0; i < first_bursts; ++i)
         burst();
 }
@@ -110,7 +129,7 @@ void FmaPeak::sample() {
 double FmaPeak::gflops() const { return fastest_.back(); }
 
 void FmaPeak::burst() {
-    const PeakLoop loop = loop_for(attune_cpu_class());
+    const PeakLoop loop = loop_for(attune_cpu_class(), type_);
     std::vector<float> totals(static_cast<std::size_t>(threads_));
     const double seconds = time_together(threads_, [&](int32_t thread) { totals[static_cast<std::size_t>(thread)] = loop.run(steps_); });
     for (float total : totals)

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 
+#include "attune/attune.h"
+
 namespace attune::bench {
 
 /** Bytes of the last-level cache, from sysconf or sysfs; 32 MiB where neither knows. */
@@ -12,12 +14,13 @@ int64_t last_level_cache_bytes();
 /** Bytes this process can still use: /proc/meminfo's MemAvailable, or what its control group leaves if that is less. */
 int64_t available_memory_bytes();
 
-/** The rate of f32 multiply-adds, counted as 2 operations each, on `threads` threads at once, with the widest vectors of
- * attune_cpu_class(). Plain x86-64 has no fused form: there it multiplies, then adds. Sampled in bursts of 5 ms spread over the
+/** The rate of multiply-adds, counted as 2 operations each, on `threads` threads at once, by the instruction that kernels of
+ * attune_cpu_class() multiply operands of a type with: f32 multiply-adds in the widest vectors, and vdpbf16ps for bf16 on the class
+ * avx512_bf16. Plain x86-64 has no fused form: there it multiplies, then adds. Sampled in bursts of 5 ms spread over the
  * program's run, so that clocks and neighbours that change meet the peak and what is compared with it alike. */
 class FmaPeak {
 public:
-    explicit FmaPeak(int32_t threads); // takes some 100 ms
+    explicit FmaPeak(int32_t threads, attune_type type = ATTUNE_F32); // takes some 100 ms
     /** One more burst, unless the last was less than 50 ms ago. */
     void sample();
     /** GFLOP/s of the third fastest burst: a single one was seen 20 % above all the others. */
@@ -27,6 +30,7 @@ private:
     void burst();
 
     int32_t threads_;
+    attune_type type_;
     int64_t steps_;                   // of the loop in a burst
     double last_ = 0;                 // when the last burst ended
     std::array<double, 3> fastest_{}; // GFLOP/s, descending

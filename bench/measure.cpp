@@ -22,7 +22,7 @@ struct Contender {
 
 AttentionDesc desc_of(const Case &c, const std::string &schedule) {
     AttentionDesc desc;
-    desc.head_dim = c.head_dim, desc.value_dim = c.value_dim;
+    desc.dtype = c.dtype, desc.head_dim = c.head_dim, desc.value_dim = c.value_dim;
     desc.mask = c.mask, desc.schedule = schedule;
     return desc;
 }
@@ -49,7 +49,7 @@ Status time_round(Contender &contender, const std::vector<AttentionArgs> &copies
 
 /** Checks one call's output, over an output of NaN: what the kernel doesn't write must not pass. The call warms up as well. */
 Status check_output(Contender &contender, const Case &c, const Workload &workload, Call &call) {
-    std::fill_n(workload.out(), workload.out_count(), std::nanf(""));
+    workload.spoil_output();
     if (Status status = contender.plan.run(workload.args(0), call); !status) return status;
     contender.result.max_error = max_error(c, workload);
     return {};

@@ -65,7 +65,7 @@ int64_t buffer_bytes(int32_t threads) {
 } // namespace
 
 double measure_read_bandwidth(int32_t threads) {
-    const Sum sum = std::string_view(attune_cpu_class()) == "avx512" ? sum_avx512 : sum_sse2;
+    const Sum sum = std::string_view(attune_cpu_class()).substr(0, 6) == "avx512" ? sum_avx512 : sum_sse2;
     const int64_t bytes = buffer_bytes(threads), share = bytes / threads;
     if (share == 0) return 0;
     const Buffer buffer = make_buffer(bytes / int64_t{sizeof(float)});

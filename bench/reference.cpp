@@ -54,7 +54,7 @@ double row_error(const Case &c, const Workload &w, const MaskRows &rows, int64_t
         attend(c, w.q() + index * c.head_dim, w.k() + kv_head * c.keys * c.head_dim, w.v() + kv_head * c.keys * c.value_dim, rows.keys(i));
     double error = 0;
     for (std::size_t d = 0; d < expected.size(); ++d)
-        error = std::max(error, distance(expected[d], double(w.out()[index * c.value_dim + static_cast<int64_t>(d)])));
+        error = std::max(error, distance(expected[d], double(w.out(index * c.value_dim + static_cast<int64_t>(d)))));
     return error;
 }
 

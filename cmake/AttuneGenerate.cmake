@@ -14,6 +14,8 @@ endfunction()
 function(_attune_target_strings out)
     set(avx2 x86-64-linux-sse41-avx-f16c-fma-avx2)
     set(avx512 ${avx2}-avx512-avx512_skylake)
+    # For Zen 4 and 5 and Sapphire Rapids. Halide's own name for the last has AMX and half precision, which Zen has not.
+    set(avx512_bf16 ${avx512}-avx512_cannonlake-avx512_zen4)
     set(x86-64 x86-64-linux)
     set(strings)
     foreach(class IN LISTS ARGN)

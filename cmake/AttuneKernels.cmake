@@ -18,7 +18,8 @@
 #   VALUE_DIM n       Dv, the width of values; HEAD_DIM by default
 #   DTYPE type        of q, k, v and out: f32 (default), f16 or bf16
 #   SCHEDULE name     flash (default) or another schedule of attention
-#   TARGETS names...  CPU classes, best first, the last one x86-64, which runs unchecked: avx512 avx2 x86-64 by default
+#   TARGETS names...  CPU classes, best first, the last one x86-64, which runs unchecked: avx512 avx2 x86-64 by default, and for bf16
+#                     avx512_bf16 before them
 include_guard(GLOBAL)
 include("${CMAKE_CURRENT_LIST_DIR}/AttuneGenerate.cmake")
 
@@ -29,6 +30,9 @@ function(attune_add_kernel NAME)
     _attune_default(SCORE none)
     _attune_default(POSITION none)
     _attune_default(DTYPE f32)
+    if(arg_DTYPE STREQUAL "bf16")
+        _attune_default(TARGETS avx512_bf16 avx512 avx2 x86-64)
+    endif()
     _attune_default(TARGETS avx512 avx2 x86-64)
     _attune_default(GENERATOR ${NAME})
     if(NOT DEFINED arg_SOURCE)
@@ -71,6 +75,7 @@ function(attune_add_kernel NAME)
         COMMAND
             attune_describe "${dir}" ${NAME} ${arg_SCHEDULE} "${targets}" ${arg_DTYPE} ${arg_HEAD_DIM} ${arg_VALUE_DIM}
             "${arg_MASK}" "${arg_SCORE}" "${arg_POSITION}" ${arg_PARAMS}
+        DEPENDS attune_describe
         COMMENT "Describing ${NAME}"
         VERBATIM
     )
@@ -130,7 +135,7 @@ function(_attune_check_kernel)
     _attune_check_known(SCHEDULE "${arg_SCHEDULE}" ${schedules})
     _attune_check_known(DTYPE "${arg_DTYPE}" f32 f16 bf16)
     foreach(target IN LISTS arg_TARGETS)
-        _attune_check_known(TARGETS "${target}" avx512 avx2 x86-64)
+        _attune_check_known(TARGETS "${target}" avx512_bf16 avx512 avx2 x86-64)
     endforeach()
     list(GET arg_TARGETS -1 last)
     if(NOT last STREQUAL "x86-64")

@@ -16,7 +16,7 @@ namespace {
 
 Expr positioned(const AttentionInputs &in, const Func &x, const Func &table, const Expr &d, const Expr &token, const Expr &head,
                 const Expr &batch) {
-    auto channel = [=](const Expr &c) { return cast<float>(x(c, token, head, batch)); };
+    auto channel = [=](const Expr &c) { return as_float(x(c, token, head, batch)); };
     return in.positioning ? (*in.positioning)({channel, table, token, batch, in.head_dim}, d) : channel(d);
 }
 
@@ -44,7 +44,7 @@ Attention attention(const AttentionInputs &in, const Blocking &blocking) {
     const int rows = blocking.rows_per_tile;
     a.output_rows = Func("output_rows"), a.output = Func("attention"), a.lse = Func("log_sum_exp");
     a.output_rows(row, dim, tile, head, batch) = a.fold.result(row, dim, tile, head, batch);
-    a.output(dim, token, head, batch) = cast(in.output_type, a.output_rows(token % rows, dim, token / rows, head, batch));
+    a.output(dim, token, head, batch) = as_type(in.output_type, a.output_rows(token % rows, dim, token / rows, head, batch));
     a.lse(token, head, batch) = a.fold.result(token % rows, in.value_dim, token / rows, head, batch);
     if (in.count_panels) {
         a.counts = Func("counts");

@@ -12,6 +12,7 @@
 #include "dsl/dropout.h"
 #include "dsl/mask.h"
 #include "dsl/position.h"
+#include "dsl/products.h"
 #include "dsl/score.h"
 
 namespace attune::dsl {
@@ -21,7 +22,7 @@ using Positioning = std::function<Halide::Expr(const PositionedInput &row, const
 
 /** The problem: N queries, M keys, D channels in q and k, Dv in v. Axes as Halide orders them: (channel, token, head, batch). */
 struct AttentionInputs {
-    Halide::Func query, key, value; // f32 once read
+    Halide::Func query, key, value; // f32, f16 or bf16
     Halide::Type output_type = Halide::Float(32);
     Halide::Expr queries, keys;       // N >= 1, M >= 1
     Halide::Expr head_dim, value_dim; // D, Dv
@@ -57,6 +58,7 @@ struct Blocking {
     Halide::Expr keys_per_block = 1; // a multiple of keys_per_panel
     int keys_per_panel = 1;          // what is skipped, or masked, at once
     int value_step = 1;              // v is padded with zeros to a multiple of this many channels
+    Products products;               // with pairs keys_per_panel is even
 
     Halide::Expr panels_per_block() const { return keys_per_block / keys_per_panel; }
 };
@@ -96,8 +98,9 @@ struct Panels {
 /** Copies of what the inner loops read, laid out for them. */
 struct Operands {
     static constexpr int line_width = 4;
-    Halide::Func query_lines; // (channel, row, line, tile, head, batch): lines of a few channels, as the caller stores them
-    Halide::Func query;       // (row, dim, tile, head, batch): scaled, rows side by side
+    // Packed: `dim` counts what Products packs of channels in q and k, `key` what it packs of keys in v.
+    Halide::Func query_lines; // (dim, row, line, tile, head, batch): lines of a few channels, as the caller stores them
+    Halide::Func query;       // (row, dim, tile, head, batch): rows side by side; scaled, but for pairs
     Halide::Func key;         // (dim, key, block, task, head, batch)
     Halide::Func value;       // (dim, key, block, task, head, batch), zero past Dv
     Halide::Func value_lane;  // (dim, block, task, head, batch): largest bits of |v|, by lane
@@ -125,13 +128,13 @@ struct Scores {
 struct BlockState {
     Halide::Func lane_maximum;               // (row, lane, tile, block, head, batch)
     Halide::Func maximum;                    // (row, tile, block, head, batch)
-    Halide::Func weight;                     // (row, slot key, tile, block, head, batch): e^((s - maximum) / T)
-    Halide::Func lane_sum;                   // (row, lane, tile, block, head, batch)
+    Halide::Func weight;                     // (row, slot key, tile, block, head, batch): e^((s - maximum) / T), packed
+    Halide::Func lane_sum;                   // (row, lane, tile, block, head, batch): of the weights as packed
     Halide::Func sum;                        // (row, tile, block, head, batch)
     Halide::Func kept;                       // (row, slot key, tile, block, head, batch): dropout's 1 or 0; only where it is used
     Halide::Func output;                     // (row, dim, tile, block, head, batch): sum of weight * v
     enum Stage { finite, dropped, careful }; // all v finite; that and dropout; some v Inf or NaN
-    Halide::RDom maximum_slots, sum_slots, lanes, weight_keys, kept_keys, finite_keys, dropped_keys, careful_keys;
+    Halide::RDom maximum_slots, sum_slots, lanes, sum_lanes, weight_keys, kept_keys, finite_keys, dropped_keys, careful_keys;
 };
 
 /** The fold over blocks, and what comes of it. */

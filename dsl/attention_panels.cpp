@@ -134,8 +134,8 @@ Expr listed_panel(const Blocking &blocking, const Panels &p, const Expr &slot) {
     return clamp(p.list(Panels::first_listed + slot, tile, block, head, batch), 0, blocking.panels_per_block() - 1);
 }
 
-RDom listed_keys(const Blocking &blocking, const Panels &p, Panels::Slot which, const std::string &name, const Expr &used) {
-    RDom r(0, blocking.keys_per_panel, 0, blocking.panels_per_block(), name);
+RDom listed_keys(const Blocking &blocking, const Panels &p, Panels::Slot which, const std::string &name, const Expr &used, int per) {
+    RDom r(0, blocking.keys_per_panel / per, 0, blocking.panels_per_block(), name);
     // One bound, not two conditions: so that the loop over slots is empty where nothing is used, and has no condition inside.
     r.where(r.y < select(used, listed(p, which), 0));
     return r;

@@ -33,8 +33,9 @@ void only_keys_of_task(Halide::RDom &domain, const KeyRanges &ranges, const Hali
 Halide::Expr listed_panel(const Blocking &blocking, const Panels &panels, const Halide::Expr &slot);
 Halide::Expr listed(const Panels &panels, Panels::Slot which);
 
-/** Keys of the listed panels as an RDom (lane, slot); `which` says whether all of them or the partial ones. None where not `used`. */
+/** Keys of the listed panels as an RDom (lane, slot), `per` of them at once; `which` says whether all panels or the partial ones. None
+ * where not `used`. */
 Halide::RDom listed_keys(const Blocking &blocking, const Panels &panels, Panels::Slot which, const std::string &name,
-                         const Halide::Expr &used = Halide::Internal::const_true());
+                         const Halide::Expr &used = Halide::Internal::const_true(), int per = 1);
 
 } // namespace attune::dsl

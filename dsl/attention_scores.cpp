@@ -12,44 +12,85 @@ using Halide::Expr;
 using Halide::Func;
 using Halide::RDom;
 
-Operands operands(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Expr &padded_value_dim) {
-    const Expr keys = blocking.keys_per_block;
-    const int step = blocking.value_step, slack = blocking.keys_per_panel;
-    Operands o{Func("query_lines"),         Func("packed_query"),    Func("key_block"),
-               Func("value_block"),         Func("value_lane"),      Func("value_bits"),
-               RDom(0, keys, "keys"),       RDom(0, keys, "values"), RDom(0, padded_value_dim / step, 0, keys, "value_steps"),
-               RDom(0, step, "value_lanes")};
+namespace {
 
-    const int width = Operands::line_width;
-    Halide::Var channel_of_line("channel"), line("line");
-    o.query_lines(channel_of_line, row, line, tile, head, batch) =
-        in.query_channel(line * width + channel_of_line, query_of(in, blocking, row), head, batch);
-    o.query(row, dim, tile, head, batch) = o.query_lines(dim % width, row, dim / width, tile, head, batch) * in.scale;
+// What the product takes of q or k at d: a channel, or channels d and d + half of them as a pair. They are numbers of bf16 already
+// unless a position came in. Past an odd D there are zeros.
+Expr packed_channel(const AttentionInputs &in, const Products &products, const Func &x, const Expr &d,
+                    const std::function<Expr(const Expr &)> &channel) {
+    if (!products.pairs) return channel(d);
+    const bool rounded = x.type().is_bfloat() && !in.positioning, even = can_prove(in.head_dim % 2 == 0);
+    return products.pack([&](int which) {
+        Expr c = which == 0 ? d : d + products.packed(in.head_dim);
+        Expr inside = channel(which == 0 || even ? c : min(c, in.head_dim - 1)), term = rounded ? inside : round_to_bfloat16(inside);
+        return which == 0 || even ? term : select(c < in.head_dim, term, 0.0f);
+    });
+}
 
-    // Whole panels are copied, so a few keys on either side of the task's own come along. Past the last key it is repeated: its
-    // scores are masked. Only what is needed is defined.
-    auto source = [&](const RDom &r) { return min(Halide::likely(block * keys + r), in.keys - 1); };
-    only_keys_of_task(o.keys, ranges, block * keys + o.keys - slack, 2 * slack);
-    o.key(dim, key, block, task, head, batch) = Halide::undef<float>();
-    o.key(dim, o.keys, block, task, head, batch) = in.key_channel(dim, source(o.keys), head, batch);
+// A channel of v, or of two keys one after the other as a pair.
+Expr packed_value(const AttentionInputs &in, const Blocking &blocking, const Expr &padded_value_dim,
+                  const std::function<Expr(const Expr &)> &source, const Expr &packed_key) {
+    const Products &products = blocking.products;
+    const bool exact = blocking.value_step == 1 || is_const(padded_value_dim);
+    Expr channel = blocking.value_step == 1 ? Expr(dim) : min(dim, in.value_dim - 1);
+    return products.pack([&](int which) {
+        Expr value = as_float(in.value(channel, source(packed_key * products.depth() + which), head / in.heads_per_group, batch));
+        if (products.pairs && !in.value.type().is_bfloat()) value = round_to_bfloat16(value);
+        return exact ? value : select(dim < in.value_dim, value, 0.0f);
+    });
+}
 
-    only_keys_of_task(o.values, ranges, block * keys + o.values - slack, 2 * slack);
-    Expr channel = step == 1 ? Expr(dim) : min(dim, in.value_dim - 1);
-    Expr value = cast<float>(in.value(channel, source(o.values), head / in.heads_per_group, batch));
-    o.value(dim, key, block, task, head, batch) = Halide::undef<float>();
-    o.value(dim, o.values, block, task, head, batch) =
-        is_const(padded_value_dim) || step == 1 ? value : select(dim < in.value_dim, value, 0.0f);
-
-    // Integers order |v| as floats do, with Inf and NaN on top, and no floating-point assumption can hide a NaN from them.
+// Integers order |v| as floats do, with Inf and NaN on top, and no floating-point assumption can hide a NaN from them.
+void declare_value_bits(Operands &o, const Blocking &blocking, const KeyRanges &ranges) {
+    const int step = blocking.value_step, depth = blocking.products.depth(), slack = blocking.keys_per_panel;
     Halide::Var each("each");
-    only_keys_of_task(o.value_steps, ranges, block * keys + o.value_steps.y - slack, 2 * slack);
-    Expr bits =
-        Halide::reinterpret<int32_t>(o.value(o.value_steps.x * step + each, o.value_steps.y, block, task, head, batch)) & 0x7fffffff;
+    only_keys_of_task(o.value_steps, ranges, block * blocking.keys_per_block + o.value_steps.y * depth - slack, 2 * slack);
+    Expr packed = o.value(o.value_steps.x * step + each, o.value_steps.y, block, task, head, batch);
     o.value_lane(each, block, task, head, batch) = 0;
-    o.value_lane(each, block, task, head, batch) = max(o.value_lane(each, block, task, head, batch), bits);
+    o.value_lane(each, block, task, head, batch) =
+        max(o.value_lane(each, block, task, head, batch), blocking.products.magnitude_bits(packed));
     o.value_bits(block, task, head, batch) = 0;
     o.value_bits(block, task, head, batch) =
         max(o.value_bits(block, task, head, batch), o.value_lane(o.value_lanes, block, task, head, batch));
+}
+
+} // namespace
+
+Operands operands(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Expr &padded_value_dim) {
+    const Products &products = blocking.products;
+    const Expr keys = blocking.keys_per_block, packed_keys = keys / products.depth();
+    const int step = blocking.value_step, depth = products.depth(), slack = blocking.keys_per_panel;
+    Operands o{Func("query_lines"),
+               Func("packed_query"),
+               Func("key_block"),
+               Func("value_block"),
+               Func("value_lane"),
+               Func("value_bits"),
+               RDom(0, keys, "keys"),
+               RDom(0, packed_keys, "values"),
+               RDom(0, padded_value_dim / step, 0, packed_keys, "value_steps"),
+               RDom(0, step, "value_lanes")};
+
+    // In f32 the scale goes with q, once for all keys. Pairs hold q as it is, so that it isn't rounded.
+    const int width = Operands::line_width;
+    Halide::Var dim_of_line("dim_of_line"), line("line");
+    auto query = [&](const Expr &channel) { return in.query_channel(channel, query_of(in, blocking, row), head, batch); };
+    o.query_lines(dim_of_line, row, line, tile, head, batch) = packed_channel(in, products, in.query, line * width + dim_of_line, query);
+    Expr packed_query = o.query_lines(dim % width, row, dim / width, tile, head, batch);
+    o.query(row, dim, tile, head, batch) = products.pairs ? packed_query : packed_query * in.scale;
+
+    // Whole panels are copied, so a few keys on either side of the task's own come along. Past the last key it is repeated: its
+    // scores are masked. Only what is needed is defined.
+    auto source = [&](const Expr &k) { return min(Halide::likely(block * keys + k), in.keys - 1); };
+    only_keys_of_task(o.keys, ranges, block * keys + o.keys - slack, 2 * slack);
+    o.key(dim, key, block, task, head, batch) = Halide::undef(products.type());
+    o.key(dim, o.keys, block, task, head, batch) = packed_channel(
+        in, products, in.key, dim, [&](const Expr &channel) { return in.key_channel(channel, source(o.keys), head, batch); });
+
+    only_keys_of_task(o.values, ranges, block * keys + o.values * depth - slack, 2 * slack);
+    o.value(dim, key, block, task, head, batch) = Halide::undef(products.type());
+    o.value(dim, o.values, block, task, head, batch) = packed_value(in, blocking, padded_value_dim, source, o.values);
+    declare_value_bits(o, blocking, ranges);
     return o;
 }
 
@@ -85,7 +126,7 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
     };
     Scores s;
     s.dot = Func("dot"), s.relative_window = Func("relative_window"), s.masked = Func("score");
-    s.dims = RDom(0, in.head_dim, "dims");
+    s.dims = RDom(0, blocking.products.packed(in.head_dim), "dims");
     auto at = [&](const Expr &slot_key) -> Halide::FuncRef { return s.masked(row, slot_key, tile, block, head, batch); };
     auto stored = [&](const RDom &r) -> Halide::FuncRef { return at(r.y * panel_keys + r.x); };
     auto in_block = [&](const RDom &r) { return listed_panel(blocking, panels, r.y) * panel_keys + r.x; };
@@ -95,14 +136,15 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
     };
     const Halide::Var slot("slot");
     s.dot(row, lane, slot, tile, block, head, batch) = 0.0f;
-    s.dot(row, lane, slot, tile, block, head, batch) +=
-        operands.query(row, s.dims, tile, head, batch) *
-        operands.key(s.dims, listed_panel(blocking, panels, slot) * panel_keys + lane, block, tile / blocking.tiles_per_task, head, batch);
+    s.dot(row, lane, slot, tile, block, head, batch) = blocking.products.add(
+        s.dot(row, lane, slot, tile, block, head, batch), operands.query(row, s.dims, tile, head, batch),
+        operands.key(s.dims, listed_panel(blocking, panels, slot) * panel_keys + lane, block, tile / blocking.tiles_per_task, head, batch));
 
     // Each stage runs only where it has something to do, so what is not asked for costs nothing.
     at(key) = Halide::undef<float>();
     const RDom store = all_keys("store_keys", always);
-    stored(store) = s.dot(row, store.x, store.y, tile, block, head, batch);
+    Expr dot = s.dot(row, store.x, store.y, tile, block, head, batch);
+    stored(store) = blocking.products.pairs ? dot * in.scale : dot;
     s.updates = {{Scores::store, store}};
 
     const RDom cap = all_keys("cap_keys", in.softcap > 0.0f);

@@ -17,43 +17,54 @@ namespace {
 // 0 * NaN is NaN.
 void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &blocking, const Panels &panels, const Operands &operands,
                     const Scores &scores) {
-    const int panel_keys = blocking.keys_per_panel;
-    auto keys = [&](const char *name, const Expr &used) { return listed_keys(blocking, panels, Panels::listed_count, name, used); };
-    auto at = [&](const Func &f, const RDom &r) { return f(row, r.y * panel_keys + r.x, tile, block, head, batch); };
-    auto value = [&](const RDom &r) {
-        return operands.value(dim, listed_panel(blocking, panels, r.y) * panel_keys + r.x, block, tile / blocking.tiles_per_task, head,
-                              batch);
+    const Products &products = blocking.products;
+    const int panel_keys = blocking.keys_per_panel, depth = products.depth();
+    auto keys = [&](const char *name, const Expr &used, int per) {
+        return listed_keys(blocking, panels, Panels::listed_count, name, used, per);
+    };
+    auto at = [&](const Func &f, const Expr &k) { return f(row, k, tile, block, head, batch); };
+    auto slot_key = [&](const RDom &r, int per) { return r.y * (panel_keys / per) + r.x; };
+    // The value of key, or pair of keys, r.x of the panel listed at r.y.
+    auto value = [&](const RDom &r, const Expr &x) {
+        return operands.value(dim, listed_panel(blocking, panels, r.y) * (panel_keys / depth) + x, block, tile / blocking.tiles_per_task,
+                              head, batch);
     };
 
     const Expr dropout = in.dropout.used();
-    b.kept_keys = keys("kept_keys", dropout);
+    b.kept_keys = keys("kept_keys", dropout, 1);
     const Cell cell{batch, head, query_of(in, blocking, row),
                     block * blocking.keys_per_block + listed_panel(blocking, panels, b.kept_keys.y) * panel_keys + b.kept_keys.x};
     b.kept(row, key, tile, block, head, batch) = Halide::undef<float>();
-    b.kept(row, b.kept_keys.y * panel_keys + b.kept_keys.x, tile, block, head, batch) = in.dropout.keeps(cell);
+    b.kept(row, slot_key(b.kept_keys, 1), tile, block, head, batch) = in.dropout.keeps(cell);
 
     Expr bits = operands.value_bits(block, tile / blocking.tiles_per_task, head, batch);
     Expr all_finite = bits < Operands::infinite_bits;
-    b.finite_keys = keys("finite_keys", all_finite && !dropout), b.dropped_keys = keys("dropped_keys", all_finite && dropout);
-    b.careful_keys = keys("careful_keys", !all_finite);
+    b.finite_keys = keys("finite_keys", all_finite && !dropout, depth), b.dropped_keys = keys("dropped_keys", all_finite && dropout, depth);
+    b.careful_keys = keys("careful_keys", !all_finite, 1);
     auto output = [&]() -> Halide::FuncRef { return b.output(row, dim, tile, block, head, batch); };
     output() = 0.0f;
-    output() += at(b.weight, b.finite_keys) * value(b.finite_keys);
-    output() += at(b.weight, b.dropped_keys) * at(b.kept, b.dropped_keys) * value(b.dropped_keys);
-    Expr masked = strict_equal(at(scores.masked, b.careful_keys), masked_score());
-    Expr kept = branch(dropout, at(b.kept, b.careful_keys), 1.0f);
-    output() += at(b.weight, b.careful_keys) * kept * select(masked || strict_equal(kept, 0.0f), 0.0f, value(b.careful_keys));
+    Expr finite = slot_key(b.finite_keys, depth), dropped = slot_key(b.dropped_keys, depth), careful = slot_key(b.careful_keys, 1);
+    output() = products.add(output(), at(b.weight, finite), value(b.finite_keys, b.finite_keys.x));
+    Expr dropped_weight =
+        products.pack([&](int which) { return products.unpack(at(b.weight, dropped), which) * at(b.kept, dropped * depth + which); });
+    output() = products.add(output(), dropped_weight, value(b.dropped_keys, b.dropped_keys.x));
+
+    Expr masked = strict_equal(at(scores.masked, careful), masked_score()), kept = branch(dropout, at(b.kept, careful), 1.0f);
+    Expr weight = products.unpack(at(b.weight, careful / depth), careful % depth) * kept;
+    Expr careful_value = products.unpack(value(b.careful_keys, b.careful_keys.x / depth), b.careful_keys.x % depth);
+    output() += weight * select(masked || strict_equal(kept, 0.0f), 0.0f, careful_value);
 }
 
 } // namespace
 
 BlockState block_state(const AttentionInputs &in, const Blocking &blocking, const Panels &panels, const Operands &operands,
                        const Scores &scores) {
-    const int panel_keys = blocking.keys_per_panel;
+    const Products &products = blocking.products;
+    const int panel_keys = blocking.keys_per_panel, packed_keys = panel_keys / products.depth();
     BlockState b;
     b.lane_maximum = Func("lane_maximum"), b.maximum = Func("block_maximum"), b.weight = Func("weight");
     b.lane_sum = Func("lane_sum"), b.sum = Func("block_sum"), b.kept = Func("kept"), b.output = Func("block_output");
-    b.lanes = RDom(0, panel_keys, "lanes");
+    b.lanes = RDom(0, panel_keys, "lanes"), b.sum_lanes = RDom(0, packed_keys, "sum_lanes");
     auto slots = [&](const char *name) {
         RDom r(0, blocking.panels_per_block(), name);
         r.where(r < listed(panels, Panels::listed_count));
@@ -71,16 +82,21 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
     over_all(b.maximum) = masked_score();
     over_all(b.maximum) = max(over_all(b.maximum), by_lane(b.lane_maximum, b.lanes));
 
-    b.weight_keys = listed_keys(blocking, panels, Panels::listed_count, "weight_keys");
-    Expr k = b.weight_keys.y * panel_keys + b.weight_keys.x;
-    weight(key) = Halide::undef<float>();
-    weight(k) = relative_weight(score(k), over_all(b.maximum), base2_scale(in.temperature));
+    b.weight_keys = listed_keys(blocking, panels, Panels::listed_count, "weight_keys", Halide::Internal::const_true(), products.depth());
+    Expr k = b.weight_keys.y * packed_keys + b.weight_keys.x, scale = base2_scale(in.temperature);
+    weight(key) = Halide::undef(products.type());
+    weight(k) = products.pack([&](int which) {
+        return products.pairs ? relative_weight_in_bfloat16(score(2 * k + which), over_all(b.maximum), scale)
+                              : relative_weight(score(k), over_all(b.maximum), scale);
+    });
 
     b.sum_slots = slots("sum_slots");
     by_lane(b.lane_sum, lane) = 0.0f;
-    by_lane(b.lane_sum, lane) += weight(b.sum_slots * panel_keys + lane);
+    // The sum is that of the weights as the product takes them, so that rounding them cancels.
+    Expr one = products.pack([](int) { return Expr(1.0f); });
+    by_lane(b.lane_sum, lane) = products.add(by_lane(b.lane_sum, lane), weight(b.sum_slots * packed_keys + lane), one);
     over_all(b.sum) = 0.0f;
-    over_all(b.sum) += by_lane(b.lane_sum, b.lanes);
+    over_all(b.sum) += by_lane(b.lane_sum, b.sum_lanes);
 
     declare_output(b, in, blocking, panels, operands, scores);
     return b;

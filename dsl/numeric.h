@@ -27,6 +27,10 @@ Halide::Expr branch(const Halide::Expr &condition, const Halide::Expr &then, con
  * Exactly 0 below 2^-125.5, NaN for NaN, 1 for 0. */
 Halide::Expr exp2_scaled(const Halide::Expr &x, const Halide::Expr &scale);
 
+/** 2^(x * scale) for x * scale <= 0, whose upper 16 bits are the nearest number of bf16: the f32 rounded is within 2^-13 of the exact
+ * value, relative. 1 for 0, exactly 0 below 2^-126, NaN for NaN. */
+Halide::Expr exp2_scaled_to_bfloat16(const Halide::Expr &x, const Halide::Expr &scale);
+
 /** ln x for x >= 0, in f32: -inf for 0, +inf for +inf, NaN for NaN. */
 Halide::Expr natural_log(const Halide::Expr &x);
 

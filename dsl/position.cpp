@@ -2,6 +2,7 @@
 
 #include "dsl/axes.h"
 #include "dsl/numeric.h"
+#include "dsl/products.h"
 
 namespace attune::dsl {
 
@@ -48,22 +49,22 @@ Rotary rotary(const Func &x, const Expr &channels, RotaryLayout layout, const Fu
     Rotary r{Func("turned"), Func("rotary"), RDom(0, 2, 0, pairs, "pairs"), RDom(2 * pairs, channels - 2 * pairs, "passed")};
     // Whole vectors may be asked for: past the last pair it is repeated, and what comes of it is not stored.
     Expr k = min(likely(pair), pairs - 1);
-    Expr first = cast<float>(x(channel_of(layout, pairs, k, 0), token, head, batch));
-    Expr second = cast<float>(x(channel_of(layout, pairs, k, 1), token, head, batch));
+    Expr first = as_float(x(channel_of(layout, pairs, k, 0), token, head, batch));
+    Expr second = as_float(x(channel_of(layout, pairs, k, 1), token, head, batch));
     Expr cosine = table(k, 0, token, batch), sine = table(k, 1, token, batch);
     r.turned(pair, plane, token, head, batch) = select(plane == 0, first * cosine - second * sine, second * cosine + first * sine);
 
     const Halide::Type type = x.types()[0];
     r.output(dim, token, head, batch) = Halide::undef(type);
     r.output(channel_of(layout, pairs, r.pairs.y, r.pairs.x), token, head, batch) =
-        cast(type, r.turned(r.pairs.y, r.pairs.x, token, head, batch));
+        as_type(type, r.turned(r.pairs.y, r.pairs.x, token, head, batch));
     r.output(r.passed, token, head, batch) = x(r.passed, token, head, batch);
     return r;
 }
 
 AddPositions add_positions(const Func &x, const Func &table) {
     AddPositions a{Func("add_positions")};
-    a.output(dim, token, head, batch) = cast(x.types()[0], cast<float>(x(dim, token, head, batch)) + table(dim, 0, token, batch));
+    a.output(dim, token, head, batch) = as_type(x.types()[0], as_float(x(dim, token, head, batch)) + table(dim, 0, token, batch));
     return a;
 }
 
@@ -91,17 +92,17 @@ Expr turned_channel(const CompiledPosition &p, const PositionedInput &row, const
     Expr cosine = row.table(t.pair, 0, row.token, row.batch), sine = row.table(t.pair, 1, row.token, row.batch);
     // Bounds inference can't see that the partner is a channel of the row too.
     Expr partner = Halide::unsafe_promise_clamped(t.partner, 0, width - 1);
-    return cast<float>(row.channel(t.own)) * cosine + cast<float>(row.channel(partner)) * select(t.second == 0, -sine, sine);
+    return as_float(row.channel(t.own)) * cosine + as_float(row.channel(partner)) * select(t.second == 0, -sine, sine);
 }
 
 } // namespace
 
 Expr positioned(const CompiledPosition &p, const PositionedInput &row, const Expr &dim) {
-    if (p.kind == CompiledPosition::Kind::added) return cast<float>(row.channel(dim)) + row.table(dim, 0, row.token, row.batch);
+    if (p.kind == CompiledPosition::Kind::added) return as_float(row.channel(dim)) + row.table(dim, 0, row.token, row.batch);
     if (p.width == 0) return turned_channel(p, row, dim, row.channels);
     // Channels that pass have no pair: those of the last one will do for them.
     Expr turned = turned_channel(p, row, min(dim, p.width - 1), p.width);
-    return select(dim < p.width, turned, cast<float>(row.channel(dim)));
+    return select(dim < p.width, turned, as_float(row.channel(dim)));
 }
 
 } // namespace attune::dsl

@@ -14,6 +14,10 @@ Expr relative_weight(const Expr &score, const Expr &maximum, const Expr &scale) 
     return exp2_scaled(score - reference_score(maximum), scale);
 }
 
+Expr relative_weight_in_bfloat16(const Expr &score, const Expr &maximum, const Expr &scale) {
+    return exp2_scaled_to_bfloat16(score - reference_score(maximum), scale);
+}
+
 Expr base2_scale(const Expr &temperature) { return 1.44269504088896f / temperature; }
 
 Expr log_sum_exp(const Expr &maximum, const Expr &sum, const Expr &temperature) {

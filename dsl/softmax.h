@@ -27,6 +27,9 @@ Halide::Expr reference_score(const Halide::Expr &maximum);
 /** e^((score - maximum) / T) for score <= maximum; `base2_scale` is log2(e) / T. 0 for a masked score, NaN for NaN. */
 Halide::Expr relative_weight(const Halide::Expr &score, const Halide::Expr &maximum, const Halide::Expr &base2_scale);
 
+/** The same, for its number of bf16 nearest to it: see exp2_scaled_to_bfloat16. */
+Halide::Expr relative_weight_in_bfloat16(const Halide::Expr &score, const Halide::Expr &maximum, const Halide::Expr &base2_scale);
+
 /** log2(e) / T. */
 Halide::Expr base2_scale(const Halide::Expr &temperature);
 

@@ -156,7 +156,7 @@ public:
         in.count_panels = count_blocks;
         rows_of(value, in.value_dim);
 
-        const schedules::Machine machine = schedules::machine(this->get_target());
+        const schedules::Machine machine = schedules::machine(this->get_target(), this->dtype);
         const auto &schedule = known(schedules::attention_schedules(), this->schedule_name);
         const dsl::Attention attention = dsl::attention(in, schedule.shape(machine, this->head_dim, in.keys));
         out = attention.output;

@@ -6,10 +6,11 @@
 
 namespace attune::schedules {
 
-Machine machine(const Halide::Target &target) {
-    if (target.has_feature(Halide::Target::AVX512_Skylake)) return {"x86-64-avx512", 16, 32};
-    if (target.has_feature(Halide::Target::AVX2)) return {"x86-64-avx2", 8, 16};
-    return {"x86-64", 4, 16};
+Machine machine(const Halide::Target &target, const Halide::Type &dtype) {
+    if (target.has_feature(Halide::Target::AVX512_Zen4) && dtype.is_bfloat()) return {"x86-64-avx512_bf16", 16, 32, true, true};
+    if (target.has_feature(Halide::Target::AVX512_Skylake)) return {"x86-64-avx512", 16, 32, true, false};
+    if (target.has_feature(Halide::Target::AVX2)) return {"x86-64-avx2", 8, 16, true, false};
+    return {"x86-64", 4, 16, false, false};
 }
 
 Tiles tuned_tiles(const Machine &machine, const std::string &schedule, int head_dim) {

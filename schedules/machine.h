@@ -8,13 +8,15 @@
 namespace attune::schedules {
 
 struct Machine {
-    std::string name;     // of the tuned sizes: "x86-64-avx512", "x86-64-avx2" or "x86-64"
+    std::string name;     // of the tuned sizes: "x86-64-avx512_bf16", "x86-64-avx512", "x86-64-avx2" or "x86-64"
     int float_lanes;      // f32 in a vector register
     int vector_registers; // of them
+    bool fused;           // whether it multiplies and adds in one instruction
+    bool bfloat16_pairs;  // whether one instruction adds the products of two pairs of bf16
 };
 
-/** The machine of a Halide target. */
-Machine machine(const Halide::Target &target);
+/** The machine of a Halide target, as kernels for elements of that type may use it. */
+Machine machine(const Halide::Target &target, const Halide::Type &dtype = Halide::Float(32));
 
 /** Tile sizes of a schedule, tuned for a machine: see schedules/tuned/. */
 struct Tiles {

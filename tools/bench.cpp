@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "bench/cases.h"
+#include "bench/half.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
 #include "bench_report.h"
@@ -110,16 +111,24 @@ private:
     bool terminal_ = ::isatty(STDERR_FILENO) == 1;
 };
 
+attune_type type_of(const std::string &name) {
+    for (attune_type type : {ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16})
+        if (name == bench::name_of_type(type)) return type;
+    bad_argument("--dtype is {}; it must be f32, f16 or bf16", name);
+}
+
 void run_bench(const BenchOptions &options) {
-    if (options.dtype != "f32") bad_argument("--dtype is {}; it must be f32", options.dtype);
-    const std::vector<bench::Case> cases = chosen_cases(options);
+    const attune_type type = type_of(options.dtype);
+    std::vector<bench::Case> cases = chosen_cases(options);
+    for (bench::Case &c : cases)
+        c.dtype = type;
     bench::Settings settings{chosen_schedules(options), static_cast<int32_t>(options.threads), options.seconds, {}};
     for (const bench::Case &c : cases)
         require_ok(bench::check(c, settings)); // before anything takes time
     Progress progress;
     progress.show("measuring the FMA peak and the read bandwidth");
-    bench::FmaPeak peak(settings.threads);
-    BenchReport report(settings.threads, peak, bench::measure_read_bandwidth(settings.threads), options.json);
+    bench::FmaPeak peak(settings.threads, type);
+    BenchReport report(settings.threads, type, peak, bench::measure_read_bandwidth(settings.threads), options.json);
     std::vector<std::vector<double>> seconds(settings.schedules.size());
     for (std::size_t i = 0; i < cases.size(); ++i) {
         const std::string title = fmt::format("[{}/{}] {}", i + 1, cases.size(), cases[i].name);
@@ -155,7 +164,7 @@ void add_bench(CLI::App &parent) {
     for (CLI::Option *instead : {masks, scaling})
         instead->disable_flag_override()->excludes(name)->excludes(shape);
     masks->excludes(scaling);
-    add_text(*app, "--dtype", options->dtype, "Type of the tensors: f32");
+    add_text(*app, "--dtype", options->dtype, "Type of the tensors: f32, f16 or bf16");
     add_text(*app, "--schedule", options->schedules, "Schedules to time in turn, with commas between them; flash by default");
     add_integer(*app, "--threads", options->threads, 1, max_threads, "Threads; 1 by default");
     add_double(*app, "--seconds", options->seconds, positive, "Seconds of timing for each case and schedule; 0.5 by default");

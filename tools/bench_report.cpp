@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attune/attune.h"
+#include "bench/half.h"
 
 namespace attune::tools {
 namespace {
@@ -30,14 +31,15 @@ std::string bytes_text(int64_t bytes) {
 
 } // namespace
 
-BenchReport::BenchReport(int32_t threads, const bench::FmaPeak &peak, double read_gbps, bool json)
-    : threads_(threads), peak_(peak), read_gbps_(read_gbps),
+BenchReport::BenchReport(int32_t threads, attune_type type, const bench::FmaPeak &peak, double read_gbps, bool json)
+    : threads_(threads), type_(type), peak_(peak), read_gbps_(read_gbps),
       json_(json), table_{{"case", "schedule", "ms", "GFLOP/s", "K+V GB/s", "share", "max error", "workspace"},
                           {Align::left, Align::left, Align::right, Align::right, Align::right, Align::right, Align::right, Align::right},
                           {}} {
     if (json_) return;
-    fmt::print("f32, {} thread{}, {}: FMA peak {:.1f} GFLOP/s, read bandwidth {:.1f} GB/s, last-level cache {}\n\n", threads,
-               threads == 1 ? "" : "s", attune_cpu_class(), peak.gflops(), read_gbps, bytes_text(bench::last_level_cache_bytes()));
+    fmt::print("{}, {} thread{}, {}: FMA peak {:.1f} GFLOP/s, read bandwidth {:.1f} GB/s, last-level cache {}\n\n",
+               bench::name_of_type(type), threads, threads == 1 ? "" : "s", attune_cpu_class(), peak.gflops(), read_gbps,
+               bytes_text(bench::last_level_cache_bytes()));
     std::fflush(stdout);
 }
 
@@ -76,7 +78,7 @@ void BenchReport::add_row(const bench::Case &c, const bench::Measurement &m) {
 void BenchReport::print_json(const bench::Case &c, const bench::Measurement &m) const {
     const nlohmann::ordered_json line = {{"case", c.name},
                                          {"schedule", m.schedule},
-                                         {"dtype", "f32"},
+                                         {"dtype", bench::name_of_type(type_)},
                                          {"threads", threads_},
                                          {"ms", rounded(m.seconds * 1e3)},
                                          {"gflops", rounded(gflops(c, m))},

@@ -15,7 +15,7 @@ namespace attune::tools {
 class BenchReport {
 public:
     /** Rates are shown as shares of `peak`, as it stands when a result is added, and of `read_gbps`, both for `threads` threads. */
-    BenchReport(int32_t threads, const bench::FmaPeak &peak, double read_gbps, bool json);
+    BenchReport(int32_t threads, attune_type type, const bench::FmaPeak &peak, double read_gbps, bool json);
     void add(const bench::Case &c, const bench::CaseResult &result);
     void finish() const;
     /** After finish(): how a schedule's time grows with the tokens. */
@@ -28,6 +28,7 @@ private:
     std::string share(const bench::Case &c, const bench::Measurement &m) const;
 
     int32_t threads_;
+    attune_type type_;
     const bench::FmaPeak &peak_;
     double read_gbps_;
     bool json_;

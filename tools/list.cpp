@@ -31,6 +31,7 @@ std::vector<std::string> targets(const attune_kernel &kernel) {
 
 /** The class of CPU a Halide target string is for, in the words of attune_cpu_class(). */
 std::string cpu_class(const std::string &target) {
+    if (target.find("avx512_zen4") != std::string::npos) return "avx512_bf16";
     for (const char *name : {"avx512", "avx2"})
         if (target.find(name) != std::string::npos) return name;
     return "x86-64";

@@ -57,6 +57,8 @@ private:
         return known && *known % lanes == 0;
     }
 
+    Halide::Expr packed(const Halide::Expr &keys) const { return a.blocking.products.packed(keys); }
+
     void per_task(Func f) const {
         one_of_each(f, {task, head, batch});
         f.compute_at(tasks(), task_tile);
@@ -182,10 +184,11 @@ private:
     }
 
     void key_and_value_blocks() const {
-        for (Func f : {a.operands.key, a.operands.value}) {
+        for (Func f : {a.operands.key, a.operands.value})
             per_block(f);
-            f.bound_extent(key, a.blocking.keys_per_block);
-        }
+        Func keys = a.operands.key, values = a.operands.value;
+        keys.bound_extent(key, a.blocking.keys_per_block);
+        values.bound_extent(key, packed(a.blocking.keys_per_block));
         copied(a.operands.key, a.operands.keys);
         copied(a.operands.value, a.operands.values);
         Func value = a.operands.value, lane_bits = a.operands.value_lane, bits = a.operands.value_bits;
@@ -224,14 +227,13 @@ private:
 
     void block_state() const {
         const dsl::BlockState &p = a.partial;
-        over_lanes(p.maximum, p.lane_maximum, p.maximum_slots, p.lanes);
-        over_lanes(p.sum, p.lane_sum, p.sum_slots, p.lanes);
+        over_lanes(p.maximum, p.lane_maximum, p.maximum_slots, p.lanes, a.blocking.keys_per_panel);
+        over_lanes(p.sum, p.lane_sum, p.sum_slots, p.sum_lanes, packed(a.blocking.keys_per_panel));
 
         Func weight = p.weight, kept = p.kept, output = p.output;
-        for (Func f : {weight, kept}) {
-            per_tile(f);
-            f.bound_extent(key, a.blocking.keys_per_block);
-        }
+        per_tile(weight), per_tile(kept);
+        weight.bound_extent(key, packed(a.blocking.keys_per_block));
+        kept.bound_extent(key, a.blocking.keys_per_block);
         rows_innermost(weight, 0, p.weight_keys, lanes);
         weight.update().unroll(row);
         rows_innermost(kept, 0, p.kept_keys, lanes);
@@ -248,25 +250,37 @@ private:
                 .vectorize(row, lanes)
                 .unroll(row)
                 .unroll(dim_inner);
-        output.update(dsl::BlockState::finite).unroll(p.finite_keys.x, 3);
+        // Unfused additions in a row the compiler sums in another order, and then blocks with NaN in masked values would differ in a bit.
+        if (machine.fused) output.update(dsl::BlockState::finite).unroll(p.finite_keys.x, 3);
         output.update(dsl::BlockState::careful).reorder(row, dim, p.careful_keys.x, p.careful_keys.y).vectorize(row, lanes);
     }
 
     // Lanes of a panel side by side in registers, then over the lanes.
-    void over_lanes(Func over_all, Func by_lane, const Halide::RDom &panels, const Halide::RDom &over) const {
+    void over_lanes(Func over_all, Func by_lane, const Halide::RDom &panels, const Halide::RDom &over, const Halide::Expr &width) const {
         per_tile(over_all);
         over_all.vectorize(row, lanes).unroll(row).update().reorder(row, over).vectorize(row, lanes).unroll(row).unroll(over);
         per_tile(by_lane);
-        by_lane.bound_extent(lane, a.blocking.keys_per_panel).vectorize(row, lanes).unroll(row).unroll(lane);
+        by_lane.bound_extent(lane, width).vectorize(row, lanes).unroll(row).unroll(lane);
         by_lane.update().reorder(row, lane, panels).vectorize(row, lanes).unroll(row).unroll(lane);
     }
 };
 
 } // namespace
 
+namespace {
+
+// The function of Halide's runtime that is this one instruction. Lanes must come in sixteens, as they do: there is none for one alone.
+Halide::Expr vdpbf16ps(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b) {
+    using Halide::Internal::Call;
+    return Call::make(Halide::Float(32), "dpbf16ps", {sum, a, b}, Call::PureExtern);
+}
+
+} // namespace
+
 dsl::Blocking flash_blocking(const Machine &machine, int head_dim, const Halide::Expr &) {
     const Tiles tiles = tuned_tiles(machine, "flash", head_dim);
-    return {tiles.rows_per_tile, tiles.tiles_per_task, tiles.keys_per_block, tiles.keys_per_panel, tiles.value_step};
+    const dsl::Products products = machine.bfloat16_pairs ? dsl::Products{true, vdpbf16ps} : dsl::Products{};
+    return {tiles.rows_per_tile, tiles.tiles_per_task, tiles.keys_per_block, tiles.keys_per_panel, tiles.value_step, products};
 }
 
 void flash_attention(const dsl::Attention &attention, const Machine &machine) { Flash(attention, machine).apply(); }

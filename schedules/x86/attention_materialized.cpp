@@ -69,6 +69,7 @@ dsl::Blocking materialized_blocking(const Machine &machine, int head_dim, const 
     blocking.tiles_per_task = 1;
     blocking.keys_per_block = (keys + blocking.keys_per_panel - 1) / blocking.keys_per_panel * blocking.keys_per_panel;
     blocking.value_step = 1;
+    blocking.products = {};
     return blocking;
 }
 

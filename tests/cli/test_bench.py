@@ -77,7 +77,7 @@ class Bench(command.CommandTest):
             (("--case", "nonsense"), ("--case", "nonsense", "causal_gqa")), (("--case", "short_d64", "--shape", "1,1,1,1,1,1"), "--shape"),
             (("--shape", "1,1,1,1,1"), "--shape"), (("--shape", "1,1,1,1,1,1,1,1"), "--shape"), (("--shape", "1,1,1,0,1,1"), "--shape"),
             (("--shape", "1,1,1,x,1,1"), "--shape"), (("--shape", "1,3,2,1,1,1"), ("Hq = 3", "Hkv = 2")), (("--shape", "1,1,1,1,1,2147483648"), "--shape"),
-            (("--dtype", "bf16"), ("--dtype", "bf16", "f32")), (("--schedule", "flash,flash"), "flash"), (("--schedule", "flash,"), "--schedule"),
+            (("--dtype", "f64"), ("--dtype", "f64", "f32, f16 or bf16")), (("--schedule", "flash,flash"), "flash"), (("--schedule", "flash,"), "--schedule"),
             (("--case", "short_d64", "--schedule", "nonsense"), "nonsense"), (("--case", "short_d64", "--mask", "nonsense"), "nonsense"),
             (("--shape", "1,1,1,2,3,4", "--mask", "causal"), "causal"), (("--seconds", "0"), "--seconds"), (("--seconds", "nan"), "--seconds"),
             (("--threads", "0"), "--threads"), (("--masks", "--scaling"), "--masks"), (("--scaling", "--case", "short_d64"), "--case")]:

@@ -31,10 +31,11 @@ HalfRun rounded_to(attune_type type, const AttentionProblem &p, const AttentionA
         std::vector<double> terms(keys), out(width, 0);
         double sum = 0;
         for (size_t j = 0; j < keys; j++)
-            sum += terms[j] = std::exp(round_to(type, exact.biased[row * keys + j]));
+            sum += terms[j] = std::exp(round_to(type, exact.biased[row * keys + j] / p.temperature));
         const auto head = static_cast<int64_t>(row) / p.queries();
         for (size_t j = 0; j < keys; j++) {
-            const double weight = sum > 0 ? round_to(type, terms[j] / sum) : 0;
+            const double kept = exact.dropped[row * keys + j] ? 0 : 1 / (1.0 - p.dropout);
+            const double weight = sum > 0 ? round_to(type, terms[j] / sum) * kept : 0;
             rounded.weights.push_back(weight);
             for (size_t d = 0; d < width; d++)
                 out[d] += weight * p.v(head / p.query_heads(), head % p.query_heads() / (p.query_heads() / p.key_heads()), j, d);
@@ -51,8 +52,9 @@ protected:
     attune_type type() const { return kernel().dtype; }
 
     /** A problem whose q, k and v are values of the type. */
-    AttentionProblem half_problem(int64_t queries, int64_t keys) {
-        AttentionProblem p = problem(queries, keys, 2, 4, 2);
+    AttentionProblem half_problem(int64_t queries, int64_t keys) { return rounded(problem(queries, keys, 2, 4, 2)); }
+
+    AttentionProblem rounded(AttentionProblem p) const {
         for (const Tensor<float> &tensor : {p.q, p.k, p.v})
             tensor.each([&](float &value) { value = static_cast<float>(round_to(type(), value)); });
         return p;
@@ -71,6 +73,13 @@ protected:
         AttentionArgs args(q.view(), k.view(), v.view(), out.view());
         args.lse = &lse_view, args.weights = &weights_view;
         if (p.offset) args.has_offset = 1, args.offset = *p.offset;
+        const std::vector<int32_t> lengths(p.key_lengths.begin(), p.key_lengths.end());
+        const int64_t batch = p.batch();
+        const attune_tensor lengths_view = attune_contiguous(const_cast<int32_t *>(lengths.data()), ATTUNE_I32, 1, &batch);
+        if (!lengths.empty()) args.key_lengths = &lengths_view;
+        if (p.scale) args.has_scale = 1, args.scale = *p.scale;
+        args.softcap = p.softcap, args.temperature = p.temperature;
+        args.dropout = p.dropout, args.seed = p.seed;
         const Status status = plan.value().run(args);
         return {status, out.values(), to_double(lse), to_double(weights)};
     }
@@ -106,6 +115,64 @@ TEST_P(AttentionTypes, UnderMasksAndBiases) {
         p.alibi = true;
         expect_within(2, p);
     }
+}
+
+/** Widths that fill neither pairs nor vectors. */
+TEST_P(AttentionTypes, OddWidths) {
+    if (kernel().head_dim != 0) GTEST_SKIP() << "the kernel's widths are compiled in";
+    for (auto [dim, value_dim] : {std::pair<int64_t, int64_t>{1, 1}, {13, 7}, {33, 17}, {72, 80}})
+        expect_within(2, rounded(normal_problem({1, 2, 1, 35, 41, dim, value_dim}, random)));
+}
+
+TEST_P(AttentionTypes, UnderSoftcapScaleTemperatureAndDropout) {
+    AttentionProblem p = half_problem(37, 45);
+    p.softcap = 2;
+    expect_within(2, p);
+    p.scale = -0.3f, p.temperature = 0.5f;
+    expect_within(2, p);
+    p.softcap = 0, p.dropout = 0.25f, p.seed = 5;
+    expect_within(2, p);
+}
+
+void poison(const AttentionProblem &p, int64_t b, int64_t j, float value) {
+    for (int64_t h = 0; h < p.key_heads(); h++) {
+        for (int64_t d = 0; d < p.dim(); d++)
+            p.k(b, h, j, d) = value;
+        for (int64_t d = 0; d < p.value_dim(); d++)
+            p.v(b, h, j, d) = value;
+    }
+}
+
+/** Also where a masked key shares a pair with one that counts. */
+TEST_P(AttentionTypes, WhatIsMaskedChangesNoBit) {
+    AttentionProblem p = half_problem(25, 97);
+    for (const std::vector<int64_t> &lengths : {std::vector<int64_t>{40, 0}, {97, 41}}) {
+        p.key_lengths = lengths;
+        const HalfRun clean = run(p);
+        ASSERT_TRUE(clean.status.ok()) << clean.status.message;
+        for (float value : {NAN, INFINITY, -INFINITY}) {
+            AttentionProblem spoilt = p;
+            spoilt.k = p.k.clone(), spoilt.v = p.v.clone();
+            for (int64_t b = 0; b < 2; b++)
+                for (int64_t j = lengths[b]; j < 97; j++)
+                    poison(spoilt, b, j, value);
+            const HalfRun got = run(spoilt);
+            EXPECT_EQ(got.out, clean.out) << value;
+            EXPECT_EQ(got.lse, clean.lse) << value;
+        }
+    }
+}
+
+/** NaN exactly where float64 has it, beside masked NaN and Inf; the rest as accurate as ever. */
+TEST_P(AttentionTypes, WhatIsAttendedShows) {
+    AttentionProblem p = half_problem(33, 33);
+    p.mask = "causal";
+    p.v(0, 0, 20, 2) = NAN, p.v(1, 1, 7, 1) = INFINITY, p.k(0, 1, 12, 3) = NAN, p.q(1, 2, 5, 0) = NAN, p.v(1, 0, 31, 0) = -INFINITY;
+    const HalfRun got = run(p);
+    ASSERT_TRUE(got.status.ok()) << got.status.message;
+    const AttentionAnswer exact = attention_in_double(p);
+    EXPECT_TRUE(agrees(got.out, exact.out, {0.05}, 0.2)) << "out";
+    EXPECT_TRUE(agrees(got.lse, exact.lse, {0.05}, 0.2)) << "lse";
 }
 
 /** q and k are rounded once more after they are turned. */

@@ -13,8 +13,21 @@ TEST(Cpu, IsOnlyEverLowered) {
     EXPECT_EQ(lowered, CpuClass::avx2);
     ASSERT_TRUE(lower_class("x86-64", CpuClass::avx512, lowered));
     EXPECT_EQ(lowered, CpuClass::x86_64);
+    ASSERT_TRUE(lower_class("avx512_bf16", CpuClass::avx512_bf16, lowered));
+    EXPECT_EQ(lowered, CpuClass::avx512_bf16);
+    ASSERT_TRUE(lower_class("avx512_bf16", CpuClass::avx512, lowered));
+    EXPECT_EQ(lowered, CpuClass::avx512);
     EXPECT_FALSE(lower_class("AVX2", CpuClass::avx512, lowered));
     EXPECT_FALSE(lower_class("", CpuClass::avx512, lowered));
+}
+
+/** On Intel's the class with bf16 is there, and slower. */
+TEST(Cpu, PrefersPairsOfBfloat16OnlyWhereTheyAreFaster) {
+    EXPECT_EQ(fastest_class(CpuClass::avx512_bf16, true), CpuClass::avx512_bf16);
+    EXPECT_EQ(fastest_class(CpuClass::avx512_bf16, false), CpuClass::avx512);
+    for (CpuClass lower : {CpuClass::x86_64, CpuClass::avx2, CpuClass::avx512})
+        for (bool amd : {false, true})
+            EXPECT_EQ(fastest_class(lower, amd), lower);
 }
 
 TEST(Cpu, RunsAKernelThatHasATargetOfItsClass) {
@@ -25,6 +38,9 @@ TEST(Cpu, RunsAKernelThatHasATargetOfItsClass) {
     EXPECT_TRUE(runs_on("x86-64-linux-sse41-avx-f16c-fma-avx2", CpuClass::avx2));
     EXPECT_FALSE(runs_on("x86-64-linux-avx2-avx512-avx512_skylake", CpuClass::avx2));
     EXPECT_TRUE(runs_on("x86-64-linux-avx2-avx512-avx512_skylake", CpuClass::avx512));
+    const char *bf16 = "x86-64-linux-avx2-avx512-avx512_skylake-avx512_cannonlake-avx512_zen4";
+    EXPECT_FALSE(runs_on(bf16, CpuClass::avx512));
+    EXPECT_EQ(runs_on(bf16, CpuClass::avx512_bf16), bool(__builtin_cpu_supports("avx512bf16")));
     EXPECT_FALSE(runs_on("", CpuClass::avx512));
 }
 

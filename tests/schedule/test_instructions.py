@@ -1,19 +1,29 @@
-"""The machine code of the prebuilt kernels: test_instructions.py OBJDUMP KERNELS_FOLDER TUNED_FOLDER [unittest's options].
+"""The machine code of the prebuilt kernels: test_instructions.py OBJDUMP AR KERNELS_FOLDER TUNED_FOLDER ARCHIVE... [-- unittest's options].
 
-The two products of flash attention must be loops of multiply-adds whose accumulators stay in registers, and kernels for plain x86-64
-must run on any x86-64."""
+The two products of flash attention must be loops of multiply-adds whose accumulators stay in registers, and what the ARCHIVEs hold for
+plain x86-64 must run on any x86-64."""
 import json
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
-OBJDUMP, KERNELS, TUNED = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+OPTIONS = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+OBJDUMP, AR, KERNELS, TUNED = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4])
+ARCHIVES = [pathlib.Path(path).resolve() for path in sys.argv[5:OPTIONS]]
 
 AVX2 = "x86-64-linux-sse41-avx-f16c-fma-avx2"
-FLOAT_LANES = {"x86-64-avx512": 16, "x86-64-avx2": 8}
-FEATURES = {"x86-64-avx512": AVX2 + "-avx512-avx512_skylake", "x86-64-avx2": AVX2}
+FLOAT_LANES = {"x86-64-avx512_bf16": 16, "x86-64-avx512": 16, "x86-64-avx2": 8}
+FEATURES = {"x86-64-avx512_bf16": AVX2 + "-avx512-avx512_skylake-avx512_cannonlake-avx512_zen4",
+            "x86-64-avx512": AVX2 + "-avx512-avx512_skylake", "x86-64-avx2": AVX2}
+# Machine and type of the products looked at, and the instruction that must do them. bf16 without that instruction is f32 inside.
+FMA = r"vfn?madd\d+ps"
+PRODUCTS = [("x86-64-avx512", "f32", FMA), ("x86-64-avx2", "f32", FMA), ("x86-64-avx512_bf16", "bf16", "vdpbf16ps"),
+            ("x86-64-avx512", "bf16", FMA), ("x86-64-avx2", "bf16", FMA)]
+# What AMD has and Intel hasn't, and the other way round: SSE4A, AMX, half precision.
+OF_ONE_MAKER = re.compile(r"extrq|insertq|movnts[sd]|clzero|mwaitx|tdp|tile|v(?!cvtps2).*ph$|vmovw")
 # VEX and EVEX mnemonics, and those of SSE3 to SSE4.2 and POPCNT that a compiler would choose.
 BEYOND_SSE2 = re.compile(
     r"v|p?blendv?|pblendw|dpps|h(add|sub)p[sd]|addsubp|movddup|movs[hl]dup|lddqu|ph(add|sub)|pshufb|palignr|pabs|psign|pmulhrsw|pmaddubsw"
@@ -45,8 +55,8 @@ def innermost_loops(instructions):
         last_jump = i
 
 
-def is_multiply_add(instruction):
-    return re.match(r"vfn?madd\d+ps", instruction[1]) is not None
+def object_of(machine, kernel):
+    return KERNELS / f"attune_{kernel}-{FEATURES[machine]}-user_context-large_buffers-no_runtime.o"
 
 
 def touches_stack_with_vectors(instruction):
@@ -56,44 +66,68 @@ def touches_stack_with_vectors(instruction):
 class Products(unittest.TestCase):
     """Both products of a tile: the scores, a panel of keys at a time, and the output, a step of channels at a time."""
 
-    def loops_of_products(self, machine, kernel):
-        path = KERNELS / f"attune_attention_flash_f32{kernel}-{FEATURES[machine]}-user_context-large_buffers-no_runtime.o"
+    def loops_of_products(self, machine, dtype, multiply_add, kernel):
+        path = object_of(machine, f"attention_flash_{dtype}{kernel}")
         tiles = json.loads((TUNED / f"{machine}.json").read_text())["flash"]
         tiles = tiles.get("head_dim " + kernel.removeprefix("_d"), tiles["any"])
         vectors = tiles["rows_per_tile"] // FLOAT_LANES[machine]
         loops = [loop for loop in innermost_loops(list(disassembled(path)))
-                 if sum(map(is_multiply_add, loop)) >= vectors * min(tiles["keys_per_panel"], tiles["value_step"])]
+                 if self.count(multiply_add, loop) >= vectors * min(tiles["keys_per_panel"], tiles["value_step"])]
         return loops, {vectors * tiles["keys_per_panel"], vectors * tiles["value_step"]}
 
+    @staticmethod
+    def count(multiply_add, loop):
+        return sum(re.fullmatch(multiply_add + ".*", mnemonic) is not None for _, mnemonic, _ in loop)
+
     def test_are_loops_of_multiply_adds_in_registers(self):
-        for machine in FLOAT_LANES:
+        for machine, dtype, multiply_add in PRODUCTS:
             for kernel in ("", "_d64", "_d128"):
-                with self.subTest(machine=machine, kernel=kernel):
-                    loops, widths = self.loops_of_products(machine, kernel)
+                with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
+                    loops, widths = self.loops_of_products(machine, dtype, multiply_add, kernel)
                     plain = [loop for loop in loops if not any(map(touches_stack_with_vectors, loop))]
                     for width in widths:
-                        self.assertTrue(any(sum(map(is_multiply_add, loop)) % width == 0 for loop in plain),
+                        self.assertTrue(any(self.count(multiply_add, loop) % width == 0 for loop in plain),
                                         f"no loop of a multiple of {width} multiply-adds without spills")
 
     def test_do_nothing_else_in_vectors(self):
-        for machine in FLOAT_LANES:
+        for machine, dtype, multiply_add in PRODUCTS:
             for kernel in ("", "_d64", "_d128"):
-                with self.subTest(machine=machine, kernel=kernel):
-                    loops, _ = self.loops_of_products(machine, kernel)
+                with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
+                    loops, _ = self.loops_of_products(machine, dtype, multiply_add, kernel)
                     clean = [loop for loop in loops if not any(
-                        re.match(r"v(?!fn?madd|mov|broadcast)", mnemonic) for _, mnemonic, _ in loop)]
+                        re.match(rf"v(?!{multiply_add[1:]}|mov|broadcast)", mnemonic) for _, mnemonic, _ in loop)]
                     self.assertGreaterEqual(len(clean), 2, [len(loop) for loop in loops])
 
 
-class Baseline(unittest.TestCase):
-    def test_runs_on_any_x86_64(self):
-        objects = [path for path in sorted(KERNELS.glob("*.o")) if "-sse41" not in path.name]
-        self.assertGreater(len(objects), 5)
+class Pairs(unittest.TestCase):
+    """Halide's target for Zen 4 lets the compiler use what AMD alone has, and the class is Sapphire Rapids' too."""
+
+    def test_hold_no_instruction_of_one_maker(self):
+        objects = sorted(KERNELS.glob("*-avx512_zen4-*.o"))
+        self.assertGreater(len(objects), 2)
         for path in objects:
             with self.subTest(path.name):
-                beyond = [line for line in disassembled(path) if BEYOND_SSE2.match(line[1]) or re.search(r"%[yz]mm|%k[0-7]", line[2])]
-                self.assertEqual(beyond[:3], [])
+                self.assertEqual([line for line in disassembled(path) if OF_ONE_MAKER.match(line[1])][:3], [])
+
+
+class Baseline(unittest.TestCase):
+    """Everything in the archives that a plain x86-64 runs: kernels of that class, wrappers, and the runtime."""
+
+    def test_runs_on_any_x86_64(self):
+        for archive in ARCHIVES:
+            members = subprocess.run([AR, "t", archive], check=True, capture_output=True, text=True).stdout.split()
+            plain = [name for name in members if name.endswith(".o") and "-sse41" not in name]
+            self.assertGreater(len(plain), 0)
+            for name in sorted(set(plain)):
+                for which in range(1, plain.count(name) + 1):  # two folders may have files of one name
+                    with self.subTest(archive=archive.name, member=name), tempfile.TemporaryDirectory() as folder:
+                        subprocess.run([AR, "xN", str(which), archive, name], check=True, cwd=folder)
+                        self.check(pathlib.Path(folder) / name)
+
+    def check(self, path):
+        beyond = [line for line in disassembled(path) if BEYOND_SSE2.match(line[1]) or re.search(r"%[yz]mm|%k[0-7]", line[2])]
+        self.assertEqual(beyond[:3], [])
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0]] + sys.argv[4:])
+    unittest.main(argv=[sys.argv[0]] + sys.argv[OPTIONS + 1:])

@@ -98,7 +98,8 @@ typedef struct attune_kernel {
 int32_t attune_kernel_count(void);
 const attune_kernel *attune_kernel_at(int32_t index);
 
-/* The CPU class kernels run as: "avx512", "avx2" or "x86-64". The environment's ATTUNE_CPU=avx2 or x86-64 lowers it. */
+/* The CPU class kernels run as: "avx512_bf16", "avx512", "avx2" or "x86-64", the fastest one this CPU runs. The environment's ATTUNE_CPU
+ * names another, no higher than the CPU offers. */
 const char *attune_cpu_class(void);
 
 /* ---- Attention: dropout(softmax(mask(biases(softcap(scale q k^T))) / temperature)) v -------------------------------- */

@@ -1,0 +1,46 @@
+// The two products of attention, and how their operands are stored: as f32, or as pairs of bf16 in 32 bits, two of whose products are
+// added at once. Declarations say neither; they pack, add and unpack.
+#pragma once
+
+#include <functional>
+
+#include <Halide.h>
+
+namespace attune::dsl {
+
+/** x as f32, for x of f32, f16 or bf16. bf16 goes by its bits: Halide 21 takes a cast for arithmetic to be emulated. */
+Halide::Expr as_float(const Halide::Expr &x);
+
+/** The f32 x in a type: the nearest number of it, ties to even; NaN for NaN. */
+Halide::Expr as_type(const Halide::Type &type, const Halide::Expr &x);
+
+/** The number of bf16 nearest to the f32 x, as f32; NaN for NaN. */
+Halide::Expr round_to_bfloat16(const Halide::Expr &x);
+
+/** sum + a0 b0 + a1 b1 for two pairs of bf16, in f32: what one instruction does where there is one. */
+Halide::Expr add_pair_product(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b);
+
+struct Products {
+    using Add = std::function<Halide::Expr(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b)>;
+    using Term = std::function<Halide::Expr(int)>;
+
+    bool pairs = false; // operands are pairs of bf16
+    Add add_pair;       // as add_pair_product
+
+    /** Terms of a sum that are added at once. */
+    int depth() const { return pairs ? 2 : 1; }
+    /** What operands are stored as. */
+    Halide::Type type() const { return pairs ? Halide::Type(Halide::UInt(32)) : Halide::Type(Halide::Float(32)); }
+    /** `count` terms, packed: how many. */
+    Halide::Expr packed(const Halide::Expr &count) const { return pairs ? (count + 1) / 2 : count; }
+    /** term(0), or the pair of term(0) and term(1): numbers of bf16 as f32, of which only the upper 16 bits are kept. */
+    Halide::Expr pack(const Term &term) const;
+    /** Term `which` of what was packed, as f32. */
+    Halide::Expr unpack(const Halide::Expr &packed, const Halide::Expr &which) const;
+    /** sum + the products of the terms of a and b. */
+    Halide::Expr add(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b) const;
+    /** The bits of the largest |term|, as i32: they order as the numbers do, with Inf and NaN on top. */
+    Halide::Expr magnitude_bits(const Halide::Expr &packed) const;
+};
+
+} // namespace attune::dsl

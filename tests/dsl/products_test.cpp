@@ -1,0 +1,89 @@
+// Pairs of bf16: conversion by bits, packing, the exponential that rounds to bf16, sums of products.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "bits.h"
+#include "compare.h"
+#include "dsl/numeric.h"
+#include "dsl/products.h"
+#include "elementwise.h"
+#include "half.h"
+
+namespace attune::test {
+namespace {
+
+/** Floats over all bit patterns, ties between numbers of bf16 among them. */
+std::vector<float> all_magnitudes() {
+    std::vector<float> values;
+    for (uint64_t bits = 0; bits < 0x7f800000u; bits += 65521)
+        for (uint32_t sign : {0u, 0x80000000u})
+            for (uint32_t nearby : {0x7fffu, 0x8000u, 0x8001u})
+                values.insert(values.end(), {from_bits(uint32_t(bits) | sign), from_bits((uint32_t(bits) & 0xffff0000u) | nearby | sign)});
+    return values;
+}
+
+class Products : public EachTarget {};
+INSTANTIATE_TEST_SUITE_P(Targets, Products, ::testing::ValuesIn(runnable_targets()), target_in_test_name);
+
+TEST_P(Products, RoundToTheNearestOfBfloat16) {
+    Elementwise round(GetParam(), [](const Halide::Expr &x) { return dsl::round_to_bfloat16(x); });
+    Elementwise convert(GetParam(), [](const Halide::Expr &x) { return dsl::as_float(dsl::as_type(Halide::BFloat(16), x)); });
+    const std::vector<float> x = all_magnitudes(), rounded = round(x), converted = convert(x);
+    for (size_t i = 0; i < x.size(); i++) {
+        ASSERT_EQ(rounded[i], round_to(ATTUNE_BF16, x[i])) << x[i];
+        ASSERT_EQ(converted[i], rounded[i]) << x[i];
+    }
+    const std::vector<float> nans = all_kinds_of_nan();
+    for (const std::vector<float> &y : {round(nans), convert(nans)})
+        EXPECT_TRUE(std::all_of(y.begin(), y.end(), [](float value) { return std::isnan(value); }));
+}
+
+TEST_P(Products, KeepNanInHalfPrecision) {
+    Elementwise convert(GetParam(), [](const Halide::Expr &x) { return dsl::as_float(dsl::as_type(Halide::Float(16), x)); });
+    for (float y : convert(all_kinds_of_nan()))
+        EXPECT_TRUE(std::isnan(y));
+    for (float x : {0.0f, 1.0f, -65504.0f, 6e-8f, 1e-3f, infinity, 70000.0f})
+        EXPECT_EQ(convert({x})[0], round_to(ATTUNE_F16, x)) << x;
+}
+
+TEST_P(Products, UnpackWhatWasPackedAndAddBothProducts) {
+    const dsl::Products pairs{true, dsl::add_pair_product};
+    auto pair = [&](const Halide::Expr &x) { return pairs.pack([&](int which) { return which == 0 ? x : 3 * x; }); };
+    for (int which : {0, 1}) {
+        Elementwise one(GetParam(), [&](const Halide::Expr &x) { return pairs.unpack(pair(x), which); });
+        for (float x : {1.0f, -2.5f, 0.0f, infinity})
+            EXPECT_EQ(one({x})[0], which == 0 ? x : 3 * x);
+    }
+    Elementwise sum(GetParam(), [&](const Halide::Expr &x) { return pairs.add(100.0f, pair(x), pair(x + 1)); });
+    EXPECT_EQ(sum({2.0f})[0], 100 + 2 * 3 + 6 * 9);
+}
+
+/** Cut to its upper half it is the nearest number of bf16, give or take what the polynomial is off near a tie. */
+TEST_P(Products, ExponentialRoundsToBfloat16) {
+    Halide::Param<float> scale;
+    Elementwise exp2(GetParam(), [&](const Halide::Expr &x) {
+        return Halide::reinterpret<float>(Halide::reinterpret<uint32_t>(dsl::exp2_scaled_to_bfloat16(x, scale)) &
+                                          Halide::Expr(0xffff0000u));
+    });
+    for (float s : {1.0f, 1.44269504f, 0.01f}) {
+        scale.set(s);
+        std::vector<float> x;
+        for (uint32_t bits = 0x80000000u; bits < bits_of(-125.0f / s); bits += 8191)
+            x.push_back(from_bits(bits));
+        const std::vector<float> y = exp2(x);
+        for (size_t i = 0; i < x.size(); i++) {
+            const double exact = std::exp2(double(x[i]) * double(s));
+            ASSERT_LE(std::abs(y[i] - exact), half_ulp(ATTUNE_BF16, exact) / 2 + std::ldexp(exact, -12)) << x[i];
+        }
+    }
+    scale.set(1.0f);
+    EXPECT_EQ(exp2({0.0f, -0.0f, -1.0f}), (std::vector<float>{1, 1, 0.5f}));
+    for (float y : exp2({-127.0f, -150.0f, -1e30f, std::numeric_limits<float>::lowest(), -infinity}))
+        EXPECT_EQ(bits_of(y), 0u);
+    for (float y : exp2(all_kinds_of_nan()))
+        EXPECT_TRUE(std::isnan(y));
+}
+
+} // namespace
+} // namespace attune::test
