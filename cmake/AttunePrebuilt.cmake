@@ -58,11 +58,12 @@ macro(attune_variant operation schedule head_dim dtype)
         string(APPEND name _d${head_dim})
     endif()
     list(APPEND names ${name})
-    if("${operation}" STREQUAL "attention")
+    # attune_add_kernel has the schedules that masks and scores can be compiled into.
+    if("${operation}" STREQUAL "attention" AND NOT "${schedule}" STREQUAL "decode")
         set_property(GLOBAL APPEND PROPERTY ATTUNE_ATTENTION_SCHEDULES ${schedule})
     endif()
     if("${ATTUNE_VARIANTS}" STREQUAL "" OR name IN_LIST ATTUNE_VARIANTS)
-        _attune_generator_arguments(${operation} ${head_dim} ${dtype})
+        _attune_generator_arguments(${operation} ${schedule} ${head_dim} ${dtype})
         _attune_generate(
             made
             NAME attune_${name}
@@ -96,13 +97,16 @@ function(_attune_cache_type out dtype)
 endfunction()
 
 # Sets `generator` to the one that serves an operation, and `parameters` to its parameters beside the schedule.
-function(_attune_generator_arguments operation head_dim dtype)
+function(_attune_generator_arguments operation schedule head_dim dtype)
     set(generator ${operation})
     set(parameters "")
     string(REGEX REPLACE "_i8kv$" "" base "${dtype}")
     _attune_halide_type(type ${base})
     if(operation STREQUAL "attention")
         set(parameters head_dim=${head_dim} value_dim=${head_dim} dtype=${type})
+        if(schedule STREQUAL "decode")
+            set(generator attention_decode)
+        endif()
     elseif(operation MATCHES "^(attention_weights|add_positions)$")
         set(parameters dtype=${type})
     elseif(operation MATCHES "^(softmax|log_softmax|log_sum_exp)(_columns)?$")

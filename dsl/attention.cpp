@@ -12,6 +12,10 @@ Expr AttentionInputs::tensors_allow(const Cell &cell) const {
     return (use_attend == 0 || boolean_tensor(attend).allows(cell)) && (use_bias == 0 || finite_bias(bias).allows(cell));
 }
 
+Expr AttentionInputs::beside_intervals_allow(const Cell &cell) const {
+    return mask ? tensors_allow(cell) && mask->allows(cell) : tensors_allow(cell);
+}
+
 namespace {
 
 Expr positioned(const AttentionInputs &in, const Func &x, const Func &table, const Expr &d, const Expr &token, const Expr &head,

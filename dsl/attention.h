@@ -22,7 +22,8 @@ using Positioning = std::function<Halide::Expr(const PositionedInput &row, const
 
 /** The problem: N queries, M keys, D channels in q and k, Dv in v. Axes as Halide orders them: (channel, token, head, batch). */
 struct AttentionInputs {
-    Halide::Func query, key, value; // f32, f16 or bf16
+    Halide::Func query, key, value;      // f32, f16 or bf16
+    Halide::Func key_ahead, value_ahead; // (channel, token, tokens ahead, head, batch): what lies further on, for prefetches
     Halide::Type output_type = Halide::Float(32);
     Halide::Expr queries, keys;       // N >= 1, M >= 1
     Halide::Expr head_dim, value_dim; // D, Dv
@@ -46,6 +47,8 @@ struct AttentionInputs {
 
     /** Whether the tensors given let the query attend. */
     Halide::Expr tensors_allow(const Cell &cell) const;
+    /** That, and whether a mask that is compiled in does. */
+    Halide::Expr beside_intervals_allow(const Cell &cell) const;
     /** Channel d of a query or key as it enters the product: in f32, with its position. */
     Halide::Expr query_channel(const Halide::Expr &d, const Halide::Expr &token, const Halide::Expr &head, const Halide::Expr &batch) const;
     Halide::Expr key_channel(const Halide::Expr &d, const Halide::Expr &token, const Halide::Expr &query_head,

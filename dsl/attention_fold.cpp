@@ -25,35 +25,23 @@ void declare_attends(Fold &f, const AttentionInputs &in, const Blocking &blockin
     only_keys_of_tile(f.cells, ranges, f.cells.y, 1);
     f.cells.where(f.starved(tile, head, batch) != 0);
     const Cell cell{batch, head, query_of(in, blocking, row), f.cells.y};
-    Expr allowed = in_interval(ranges, row, f.cells.x, cell.key) && in.tensors_allow(cell);
-    if (in.mask) allowed = allowed && in.mask->allows(cell);
+    Expr allowed = in_interval(ranges, row, f.cells.x, cell.key) && in.beside_intervals_allow(cell);
     f.attends(row, tile, head, batch) = 0;
     f.attends(row, tile, head, batch) = max(f.attends(row, tile, head, batch), select(allowed, 1, 0));
 }
 
-// A sink is one more logit z, next to the scores over T: with m the larger of both maxima, the sum becomes l e^(max / T - m) + e^(z - m).
 void declare_closing(Fold &f, const AttentionInputs &in) {
-    Expr maximum = f.state(row, state::maximum, tile, head, batch), sum = f.state(row, state::sum, tile, head, batch);
-    Expr none = strict_equal(sum, 0.0f);
-    Expr tempered = select(none, masked_score(), tempered_score(maximum, in.temperature));
-    Expr sink = branch(in.use_sinks != 0, in.sinks(head), masked_score());
-    Expr joint = max(tempered, sink), log2_e = base2_scale(1.0f);
-    Expr factor = select(strict_equal(sink, masked_score()), 1.0f, relative_weight(tempered, joint, log2_e));
-    Expr denominator = select(strict_equal(sink, masked_score()), sum, sum * factor + relative_weight(sink, joint, log2_e));
-    Expr lse = select(strict_equal(denominator, 0.0f), masked_score(), joint + natural_log(denominator));
     Halide::Var which("which");
-    f.closing(row, which, tile, head, batch) =
-        branch(which == int(Fold::factor), factor * in.dropout.scale(), branch(which == int(Fold::denominator), denominator, lse));
+    Expr maximum = f.state(row, state::maximum, tile, head, batch), sum = f.state(row, state::sum, tile, head, batch);
+    f.closing(row, which, tile, head, batch) = closing(in, which, maximum, sum, head);
 }
 
 void declare_result(Fold &f, const AttentionInputs &in, const Expr &counts_at) {
     auto lane_of = [&](const Expr &l) { return f.state(row, l, tile, head, batch); };
     auto closing = [&](Fold::Closing which) { return f.closing(row, int(which), tile, head, batch); };
-    Expr starved = strict_equal(closing(Fold::denominator), 0.0f);
-    Expr undefined = starved && f.attends(row, tile, head, batch) != 0;
-    Expr channel = lane_of(min(lane, in.value_dim - 1) + state::output) * closing(Fold::factor);
-    Expr output = select(undefined, nan_value(), starved, 0.0f, channel / closing(Fold::denominator));
-    Expr lse = select(undefined, nan_value(), closing(Fold::log_sum_exp));
+    Expr channel = lane_of(min(lane, in.value_dim - 1) + state::output), attends = f.attends(row, tile, head, batch);
+    Expr output = finished_channel(channel, closing(Fold::factor), closing(Fold::denominator), attends);
+    Expr lse = finished_log_sum_exp(closing(Fold::log_sum_exp), closing(Fold::denominator), attends);
     Expr rest = lse;
     if (in.count_panels) rest = branch(lane == in.value_dim, lse, lane_of(max(lane - in.value_dim - 1, 0) + counts_at));
     f.result(row, lane, tile, head, batch) = branch(lane < in.value_dim, output, rest);

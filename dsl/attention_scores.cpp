@@ -75,7 +75,9 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
     const int width = Operands::line_width;
     Halide::Var dim_of_line("dim_of_line"), line("line");
     auto query = [&](const Expr &channel) { return in.query_channel(channel, query_of(in, blocking, row), head, batch); };
-    o.query_lines(dim_of_line, row, line, tile, head, batch) = packed_channel(in, products, in.query, line * width + dim_of_line, query);
+    const Expr dims = products.packed(in.head_dim), of_line = line * width + dim_of_line;
+    const Expr inside = can_prove(dims % width == 0) ? of_line : min(of_line, dims - 1);
+    o.query_lines(dim_of_line, row, line, tile, head, batch) = packed_channel(in, products, in.query, inside, query);
     Expr packed_query = o.query_lines(dim % width, row, dim / width, tile, head, batch);
     o.query(row, dim, tile, head, batch) = products.pairs ? packed_query : packed_query * in.scale;
 

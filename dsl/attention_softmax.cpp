@@ -49,10 +49,10 @@ void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &bl
         products.pack([&](int which) { return products.unpack(at(b.weight, dropped), which) * at(b.kept, dropped * depth + which); });
     output() = products.add(output(), dropped_weight, value(b.dropped_keys, b.dropped_keys.x));
 
-    Expr masked = strict_equal(at(scores.masked, careful), masked_score()), kept = branch(dropout, at(b.kept, careful), 1.0f);
+    Expr kept = branch(dropout, at(b.kept, careful), 1.0f);
     Expr weight = products.unpack(at(b.weight, careful / depth), careful % depth) * kept;
     Expr careful_value = products.unpack(value(b.careful_keys, b.careful_keys.x / depth), b.careful_keys.x % depth);
-    output() += weight * select(masked || strict_equal(kept, 0.0f), 0.0f, careful_value);
+    output() += weight * guarded_value(careful_value, at(scores.masked, careful), kept);
 }
 
 } // namespace

@@ -49,6 +49,8 @@ Expr strict_equal(const Expr &a, const Expr &b) { return intrinsic(Call::strict_
 
 Expr strict_subtract(const Expr &a, const Expr &b) { return intrinsic(Call::strict_sub, a.type(), {a, b}); }
 
+Expr magnitude_bits(const Expr &x) { return Halide::reinterpret<int32_t>(x) & 0x7fffffff; }
+
 Expr branch(const Expr &condition, const Expr &then, const Expr &otherwise) {
     return intrinsic(Call::if_then_else, then.type(), {condition, then, otherwise});
 }

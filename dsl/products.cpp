@@ -1,5 +1,7 @@
 #include "dsl/products.h"
 
+#include "dsl/numeric.h"
+
 namespace attune::dsl {
 
 using Halide::cast;
@@ -59,7 +61,7 @@ Expr Products::unpack(const Expr &packed, const Expr &which) const {
 Expr Products::add(const Expr &sum, const Expr &a, const Expr &b) const { return pairs ? add_pair(sum, a, b) : sum + a * b; }
 
 Expr Products::magnitude_bits(const Expr &packed) const {
-    if (!pairs) return reinterpret<int32_t>(packed) & 0x7fffffff;
+    if (!pairs) return dsl::magnitude_bits(packed);
     Expr bits = reinterpret<int32_t>(packed);
     return max(bits & 0x7fff0000, (bits << 16) & 0x7fff0000);
 }

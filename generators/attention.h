@@ -81,30 +81,49 @@ protected:
     bool is_quantised() const { return kv_dtype.value() == Halide::Int(8); }
     Halide::Type stored_type() const { return is_quantised() ? Halide::Int(8) : dtype.value(); }
 
-    /** Keys or values (channel, token, head, batch) out of their pages, times their scales where they have any. The place is spelled such
-     * that the compiler sees one division a token, and none of the channel in it. */
-    Halide::Func unpaged(const std::string &name, const Tensor &tensor, const Input<float, 3> &scales) {
+    /** Where a token lies: in which page, and where in it. Spelled such that the compiler sees one division a token, and none of the
+     * channel in it. */
+    struct Place {
+        Halide::Expr token, page;
+    };
+    Place place_of(const Tensor &tensor) {
         using namespace dsl::axes;
         const Halide::Expr size = tensor.dim(1).extent();
         Halide::Expr nth = Halide::cast<int32_t>(Halide::cast<uint32_t>(token) / Halide::cast<uint32_t>(size));
         Halide::Expr place = Halide::unsafe_promise_clamped(token - nth * size, 0, size - 1);
         Halide::Expr of_item = pages(Halide::unsafe_promise_clamped(nth, 0, pages.dim(0).extent() - 1), batch);
-        Halide::Expr page = Halide::unsafe_promise_clamped(of_item, 0, tensor.dim(3).extent() - 1);
+        return {place, Halide::unsafe_promise_clamped(of_item, 0, tensor.dim(3).extent() - 1)};
+    }
+
+    /** Keys or values (channel, token, head, batch) out of their pages, times their scales where they have any. */
+    Halide::Func unpaged(const std::string &name, const Tensor &tensor, const Input<float, 3> &scales) {
+        using namespace dsl::axes;
+        const Place at = place_of(tensor);
         Halide::Func whole(name);
-        whole(dim, token, head, batch) = tensor(dim, place, head, page);
+        whole(dim, token, head, batch) = tensor(dim, at.token, head, at.page);
         if (is_quantised()) {
             Halide::Func dequantised(name + "_dequantised");
-            dequantised(dim, token, head, batch) = Halide::cast<float>(whole(dim, token, head, batch)) * scales(place, head, page);
+            dequantised(dim, token, head, batch) = Halide::cast<float>(whole(dim, token, head, batch)) * scales(at.token, head, at.page);
             return dequantised;
         }
         return whole;
+    }
+
+    /** What lies some tokens further on in the same page, or last in it: (channel, token, tokens ahead, head, batch). */
+    Halide::Func ahead(const std::string &name, const Tensor &tensor) {
+        using namespace dsl::axes;
+        const Place at = place_of(tensor);
+        const Halide::Var tokens("tokens");
+        Halide::Func further(name);
+        further(dim, token, tokens, head, batch) = tensor(dim, min(at.token + tokens, tensor.dim(1).extent() - 1), head, at.page);
+        return further;
     }
 
     /** Everything of the declaration's inputs but the values. */
     dsl::AttentionInputs score_inputs() {
         T &self = static_cast<T &>(*this);
         dsl::AttentionInputs in;
-        in.query = query, in.key = unpaged("unpaged_key", key, key_scale);
+        in.query = query, in.key = unpaged("unpaged_key", key, key_scale), in.key_ahead = ahead("key_ahead", key);
         in.queries = query.dim(1).extent(), in.keys = keys;
         in.head_dim = extent_or(head_dim, query.dim(0).extent());
         in.heads_per_group = query.dim(2).extent() / key.dim(2).extent();
@@ -129,44 +148,62 @@ protected:
     }
 };
 
-template <typename T> class AttentionGenerator : public ScoreGenerator<T> {
+/** The values, and the results, of every kernel that attends. */
+template <typename T> class ResultGenerator : public ScoreGenerator<T> {
 public:
-    Halide::GeneratorParam<bool> count_blocks{"count_blocks", false}; // adds an output: see counts
     typename ScoreGenerator<T>::Tensor value{"value"};
     typename ScoreGenerator<T>::template Input<float, 3> value_scale{"value_scale"}; // as key_scale
     Halide::GeneratorOutput<Halide::Buffer<void, 4>> out{"out"};
     Halide::GeneratorOutput<Halide::Buffer<float, 3>> lse{"lse"};
-    // With count_blocks (which, tile, head, batch): tiles x panels computed (0), and those of them whose mask was evaluated (1).
-    Halide::GeneratorOutput<Halide::Buffer<int32_t, 4>> *counts = nullptr;
 
     void configure() {
         ScoreGenerator<T>::configure();
         value.set_type(this->stored_type());
         out.set_type(this->dtype);
+    }
+
+protected:
+    dsl::AttentionInputs attention_inputs() {
+        const int value_width = this->value_dim >= 0 ? this->value_dim : this->head_dim;
+        dsl::AttentionInputs in = this->score_inputs();
+        in.value = this->unpaged("unpaged_value", value, value_scale), in.value_ahead = this->ahead("value_ahead", value);
+        value_scale.dim(0).set_stride(Halide::Expr());
+        in.value_dim = extent_or(value_width, value.dim(0).extent());
+        in.output_type = this->dtype;
+        rows_of(value, in.value_dim);
+        return in;
+    }
+
+    void bind_results(const dsl::AttentionInputs &in) {
+        rows_of(out, in.value_dim);
+        out.dim(1).set_bounds(0, in.queries);
+        lse.dim(0).set_bounds(0, in.queries);
+    }
+};
+
+template <typename T> class AttentionGenerator : public ResultGenerator<T> {
+public:
+    Halide::GeneratorParam<bool> count_blocks{"count_blocks", false}; // adds an output: see counts
+    // With count_blocks (which, tile, head, batch): tiles x panels computed (0), and those of them whose mask was evaluated (1).
+    Halide::GeneratorOutput<Halide::Buffer<int32_t, 4>> *counts = nullptr;
+
+    void configure() {
+        ResultGenerator<T>::configure();
         if (count_blocks) counts = this->template add_output<Halide::Buffer<int32_t, 4>>("counts");
     }
 
     void generate() {
-        const int value_width = this->value_dim >= 0 ? this->value_dim : this->head_dim;
-        dsl::AttentionInputs in = this->score_inputs();
-        in.value = this->unpaged("unpaged_value", value, value_scale);
-        value_scale.dim(0).set_stride(Halide::Expr());
-        in.value_dim = extent_or(value_width, value.dim(0).extent());
-        in.output_type = this->dtype;
+        dsl::AttentionInputs in = this->attention_inputs();
         in.count_panels = count_blocks;
-        rows_of(value, in.value_dim);
-
         const schedules::Machine machine = schedules::machine(this->get_target(), this->dtype);
         const auto &schedule = known(schedules::attention_schedules(), this->schedule_name);
         const dsl::Attention attention = dsl::attention(in, schedule.shape(machine, this->head_dim, in.keys));
-        out = attention.output;
-        lse = attention.lse;
+        this->out = attention.output;
+        this->lse = attention.lse;
         fold = attention.fold.state;
         if (counts) *counts = attention.counts;
         schedule.apply(attention, machine);
-        rows_of(out, in.value_dim);
-        out.dim(1).set_bounds(0, in.queries);
-        lse.dim(0).set_bounds(0, in.queries);
+        this->bind_results(in);
     }
 
     /** Called after generate(): the pipeline is known only then. */

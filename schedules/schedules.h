@@ -28,6 +28,9 @@ void flash_attention(const dsl::Attention &attention, const Machine &machine);
 dsl::Blocking materialized_blocking(const Machine &machine, int head_dim, const Halide::Expr &keys);
 void materialized_attention(const dsl::Attention &attention, const Machine &machine);
 
+dsl::DecodeBlocking decode_blocking(const Machine &machine, int head_dim, const Halide::Expr &keys);
+void decode_attention(const dsl::Decode &decode, const Machine &machine);
+
 void vectorized_weights(const dsl::AttentionWeights &weights, const Machine &machine);
 
 int softmax_lanes(const Machine &machine, int head_dim, const Halide::Expr &keys);

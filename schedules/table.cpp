@@ -16,6 +16,14 @@ const std::vector<AttentionSchedule> &attention_schedules() {
     return table;
 }
 
+const std::vector<DecodeSchedule> &decode_schedules() {
+    static const std::vector<DecodeSchedule> table = {
+        {"decode", "x86", "few queries: a chunk of keys at a time, channels in vectors, every key read once for all heads that share it",
+         x86::decode_blocking, x86::decode_attention},
+    };
+    return table;
+}
+
 const std::vector<WeightsSchedule> &weights_schedules() {
     static const std::vector<WeightsSchedule> table = {
         {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_weights},

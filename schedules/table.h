@@ -6,6 +6,7 @@
 
 #include "dsl/attention.h"
 #include "dsl/attention_weights.h"
+#include "dsl/decode.h"
 #include "dsl/merge.h"
 #include "dsl/position.h"
 #include "dsl/score.h"
@@ -24,6 +25,7 @@ template <typename Declared, typename Shape> struct Schedule {
 };
 
 using AttentionSchedule = Schedule<dsl::Attention, dsl::Blocking>;
+using DecodeSchedule = Schedule<dsl::Decode, dsl::DecodeBlocking>;
 using WeightsSchedule = Schedule<dsl::AttentionWeights, int>; // shape: keys a panel
 using SoftmaxSchedule = Schedule<dsl::Softmax, int>;          // shape: lanes
 using MergeSchedule = Schedule<dsl::Merge, int>;
@@ -35,6 +37,7 @@ using SinusoidalSchedule = Schedule<dsl::Sinusoidal, int>;
 using AddPositionsSchedule = Schedule<dsl::AddPositions, int>;
 
 const std::vector<AttentionSchedule> &attention_schedules();
+const std::vector<DecodeSchedule> &decode_schedules(); // of attention, in the form for few queries
 const std::vector<WeightsSchedule> &weights_schedules();
 const std::vector<SoftmaxSchedule> &softmax_schedules();
 const std::vector<SoftmaxSchedule> &softmax_columns_schedules(); // where another axis than that of the softmax is contiguous

@@ -30,8 +30,9 @@ void add_files(CLI::App &app, AttentionOptions &options) {
     add_text(app, "--weights", options.weights, "Also write the attention weights: [B,Hq,N,M]");
     add_text(app, "--scores", options.scores, "Also write the scores at the stage --score-stage: [B,Hq,N,M]");
     app.add_option_function<std::string>(
-        "--score-stage", [&options](const std::string &text) { options.score_stage = parse_stage(text); },
-        "scaled: scale Q K^T; capped: after the soft cap; masked, the default: after biases, -inf where masked");
+           "--score-stage", [&options](const std::string &text) { options.score_stage = parse_stage(text); },
+           "scaled: scale Q K^T; capped: after the soft cap; masked, the default: after biases, -inf where masked")
+        ->needs("--scores");
     app.add_option_function<std::string>(
         "--dtype", [&options](const std::string &text) { options.dtype = parse_dtype(text); },
         "Type of Q, K and V: f32 (<f4), f16 (<f2) or bf16 (<u2 or <V2); f32 or f16 by default, as Q's file says");

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "error.h"
@@ -22,6 +23,11 @@ double read_number(const std::string &text) {
     double value = 0;
     const auto [stop, error] = std::from_chars(begin, end, value);
     return error == std::errc() && stop == end ? value : std::nan("");
+}
+
+bool looks_like_integer(const std::string &text) {
+    const std::size_t digits = text.find_first_not_of("+-");
+    return digits <= 1 && digits != std::string::npos && text.find_first_not_of("0123456789", digits) == std::string::npos;
 }
 
 } // namespace
@@ -45,9 +51,10 @@ float parse_float(const std::string &option, const std::string &text, const Limi
     return narrowed;
 }
 
-bool looks_like_integer(const std::string &text) {
-    const std::size_t digits = text.find_first_not_of("+-");
-    return digits <= 1 && digits != std::string::npos && text.find_first_not_of("0123456789", digits) == std::string::npos;
+bool looks_like_number(const std::string &text) {
+    char *stop = nullptr;
+    std::strtod(text.c_str(), &stop);
+    return stop != text.c_str() && *stop == '\0';
 }
 
 int64_t parse_integer(const std::string &option, const std::string &text, int64_t low, int64_t high) {

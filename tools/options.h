@@ -28,8 +28,8 @@ double parse_double(const std::string &option, const std::string &text, const Li
 int64_t parse_integer(const std::string &option, const std::string &text, int64_t low, int64_t high);
 /** A decimal integer from 0 to 2^64 - 1. Throws CommandError. */
 uint64_t parse_unsigned(const std::string &option, const std::string &text);
-/** Whether `text` is an integer in form, of any size. */
-bool looks_like_integer(const std::string &text);
+/** Whether `text` is a number in form, and no file's name. */
+bool looks_like_number(const std::string &text);
 
 /** Declares an option whose value goes to `target`, which must live until parsing is done. Text must not be empty. */
 CLI::Option *add_text(CLI::App &app, const std::string &name, std::string &target, const std::string &help);

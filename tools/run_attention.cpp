@@ -94,7 +94,7 @@ private:
     }
 
     void add_offset() {
-        if (looks_like_integer(options_.offset)) {
+        if (looks_like_number(options_.offset)) {
             constexpr int64_t low = std::numeric_limits<int64_t>::min(), high = std::numeric_limits<int64_t>::max();
             args_.has_offset = 1;
             args_.offset = parse_integer("--offset", options_.offset, low, high);

@@ -13,7 +13,7 @@ using text::MaskKind;
 bool names(const attune_attention_plan &plan, MaskKind kind) { return plan.run_time_mask.names(kind) || plan.kernel_mask.names(kind); }
 
 Status check_needed(const attune_attention_plan &plan, MaskKind kind, bool given, const char *tensors) {
-    ATTUNE_REQUIRE(given || !names(plan, kind), "the mask names {}; {} must be given, and is NULL", text::name_of(kind), tensors);
+    ATTUNE_REQUIRE(given || !names(plan, kind), "the mask names {}, which needs {}; none is given", text::name_of(kind), tensors);
     return {};
 }
 

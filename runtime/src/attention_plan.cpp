@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory>
 
+#include "attention_checks.h"
 #include "attention_texts.h"
 #include "cpu.h"
 #include "error.h"
@@ -14,6 +15,7 @@ namespace attune::runtime {
 namespace {
 
 constexpr const char *default_schedule = "flash";
+constexpr const char *decode_schedule = "decode";
 constexpr const char *weights_schedule = "vectorized";
 
 Status check_width(const char *name, int64_t width) {
@@ -61,7 +63,19 @@ Status take_kernel(const attune_attention_desc &desc, attune_attention_plan &pla
 Status choose_kernel(const attune_attention_desc &desc, attune_attention_plan &plan) {
     if (desc.kernel) return take_kernel(desc, plan);
     const char *schedule = desc.schedule ? desc.schedule : default_schedule;
-    return find_kernel({"attention", schedule, desc.dtype, plan.head_dim, plan.value_dim, desc.cache_dtype == ATTUNE_I8}, plan.kernel);
+    const auto query = [&](const char *name) {
+        return KernelQuery{"attention", name, desc.dtype, plan.head_dim, plan.value_dim, desc.cache_dtype == ATTUNE_I8};
+    };
+    ATTUNE_TRY(find_kernel(query(schedule), plan.kernel));
+    // A library without one of these does with `kernel`.
+    const auto find_if_linked = [&](const char *name, const attune_kernel *&found) {
+        if (!find_kernel(query(name), found).ok()) found = nullptr;
+    };
+    if (!desc.schedule)
+        find_if_linked(decode_schedule, plan.decode_kernel);
+    else if (std::strcmp(schedule, decode_schedule) == 0)
+        find_if_linked(default_schedule, plan.steady_kernel);
+    return {};
 }
 
 /** The weights' kernel of the plan's own schedule, or else the usual one. A missing one matters only to a run that wants weights. */
@@ -80,7 +94,22 @@ void choose_weights_kernel(attune_attention_plan &plan) {
     }
 }
 
+// Rows, (query, query head) pairs of a key/value head, up to which decoding is faster than flash attention.
+constexpr int64_t most_decoded_rows = 8;
+
+// The weights' kernel adds up a dot product as flash does, and decoding in another order. Below this temperature what rounding makes of
+// that could be more than the row's log-sum-exp can hide.
+constexpr float least_decoded_temperature = 1e-3f;
+
+bool few_queries(const AttentionShape &shape) { return shape.queries * (shape.heads / shape.kv_heads) <= most_decoded_rows; }
+
 } // namespace
+
+const attune_kernel &kernel_for(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &shape) {
+    const bool weights = args.weights || args.scores;
+    if (plan.steady_kernel && weights && args.temperature < least_decoded_temperature) return *plan.steady_kernel;
+    return plan.decode_kernel && !weights && few_queries(shape) ? *plan.decode_kernel : *plan.kernel;
+}
 
 Status make_plan(const attune_attention_desc *desc, attune_attention_plan &plan) {
     ATTUNE_TRY(check_cpu_setting());
@@ -110,5 +139,13 @@ extern "C" attune_status attune_attention_plan_create(const attune_attention_des
 }
 
 extern "C" void attune_attention_plan_destroy(attune_attention_plan *plan) { delete plan; }
+
+extern "C" const attune_kernel *attune_attention_plan_kernel_for(const attune_attention_plan *plan, int64_t queries, int64_t heads,
+                                                                 int64_t kv_heads) {
+    if (!plan || queries < 0 || kv_heads < 1 || heads < kv_heads) return nullptr;
+    attune::runtime::AttentionShape shape = {};
+    shape.queries = queries, shape.heads = heads, shape.kv_heads = kv_heads;
+    return &attune::runtime::kernel_for(*plan, {}, shape);
+}
 
 extern "C" const attune_kernel *attune_attention_plan_kernel(const attune_attention_plan *plan) { return plan ? plan->kernel : nullptr; }

@@ -9,6 +9,8 @@
 
 struct attune_attention_plan {
     const attune_kernel *kernel = nullptr;
+    const attune_kernel *decode_kernel = nullptr; // of few queries, where the choice is Attune's; nullptr: `kernel` does them, too
+    const attune_kernel *steady_kernel = nullptr; // where `kernel` decodes: what does attention for weights at low temperatures
     int64_t head_dim = 0;
     int64_t value_dim = 0;
     bool own_kernel = false; // the kernel is the caller's, not a prebuilt one
@@ -24,6 +26,12 @@ struct attune_attention_plan {
 };
 
 namespace attune::runtime {
+
+struct AttentionShape;
+
+/** The kernel that runs these arguments. Which one depends on N, M, the heads of a group and what is asked for, and so never on batch or
+ * threads. */
+const attune_kernel &kernel_for(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &shape);
 
 Status make_plan(const attune_attention_desc *desc, attune_attention_plan &plan);
 

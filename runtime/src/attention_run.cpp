@@ -91,7 +91,7 @@ private:
         *next++ = value_scale.get();
         *next++ = out.get();
         *next++ = lse.get();
-        return run_kernel(*plan_.kernel, arguments, call_);
+        return run_kernel(kernel_for(plan_, args_, s_), arguments, call_);
     }
 
     /** The weights, or the scores at a stage. */

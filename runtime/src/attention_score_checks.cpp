@@ -37,7 +37,7 @@ Status check_scores(const attune_attention_plan &plan, const RunCache &cache, co
     const attune_attention_args &args = cache.args();
     const bool offset_given = args.has_offset || args.offsets;
     ATTUNE_TRY(check_numbers(plan, args));
-    ATTUNE_REQUIRE(args.bias || !plan.score.find(ScoreKind::bias), "the score names bias; bias must be given, and is NULL");
+    ATTUNE_REQUIRE(args.bias || !plan.score.find(ScoreKind::bias), "the score names bias, which needs a tensor bias; none is given");
     ATTUNE_TRY(check_score_tensor(args.bias, "bias", ATTUNE_F32, s));
     ATTUNE_TRY(check_t5_table(args.t5_table, plan.score, s.heads));
     ATTUNE_TRY(check_sinks(args.sinks, s));

@@ -40,7 +40,9 @@ class Options(command.CommandTest):
         self.deny(SINUSOIDAL, "--dim", NOT_INTEGERS + ("0", "-1", "2147483648"))
 
     def test_an_offset_is_an_integer_or_a_file(self):
-        for value in ("1.5", "1e3", "x", "missing.npy"):
+        for value in ("1.5", "1e3"):
+            self.refuse(*ATTENTION, "--offset", value, says=f"--offset is {value}; it must be an integer")
+        for value in ("x", "missing.npy"):
             self.refuse(*ATTENTION, "--offset", value, says=value)
         for value in ("99999999999999999999", "-99999999999999999999"):
             self.refuse(*ATTENTION, "--offset", value, says=("--offset", value))

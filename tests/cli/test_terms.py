@@ -71,7 +71,8 @@ class Scores(Terms):
         self.refuse(*self.files("--dropout", "nan"), says="--dropout")
         for seed in ("-1", str(2**64), "x", "1.5"):
             self.refuse(*self.files("--seed", seed), says=f"--seed is {seed}")
-        self.refuse(*self.files("--score-stage", "raw"), says=("--score-stage is raw", "scaled, capped or masked"))
+        self.refuse(*self.files("--score-stage", "capped"), says=("--score-stage", "--scores"))
+        self.refuse(*self.files("--scores", "s.npy", "--score-stage", "raw"), says=("--score-stage is raw", "scaled, capped or masked"))
         self.write("s.npy", self.normal(H + 1))
         self.refuse(*self.files("--sinks", "s.npy"), says=("sinks", "5", "4"))
         self.write("s.npy", self.normal(1, H))
@@ -105,7 +106,7 @@ class Masks(Terms):
         self.check("--mask", "tensor & prefix(6)", "--mask-tensor", "m.npy", mask=lambda b, h, i, j: cells[i, j] and j < 6)
 
     def test_refusals(self):
-        self.refuse(*self.files("--mask", "documents"), says=("documents", "NULL"))
+        self.refuse(*self.files("--mask", "documents"), says=("documents", "none is given"))
         self.integers("d.npy", M)
         self.refuse(*self.files("--documents", "d.npy"), says=("documents", "term"))
         self.refuse(*self.files("--mask", "documents", "--documents", "d.npy"), says=("query_documents", "N = 5", "M = 7"))

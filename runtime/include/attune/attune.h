@@ -113,7 +113,7 @@ typedef struct attune_attention_desc {
     const char *mask;            /* textual mask, e.g. "causal & window(256, 0)"; NULL or "none": no mask */
     const char *score;           /* textual score, e.g. "softcap(30) alibi"; NULL or "none": the dot product as it is */
     const char *position;        /* textual position, e.g. "rotary(half, base=500000)", applied to q and k; NULL or "none": as they are */
-    const char *schedule;        /* name; NULL: Attune's choice */
+    const char *schedule;        /* name; NULL: Attune's choice, "decode" for few queries and "flash" for more */
     const attune_kernel *kernel; /* a kernel from attune_add_kernel, to use instead of the prebuilt ones; or NULL */
     attune_type cache_dtype;     /* ATTUNE_I8: every run has a cache of int8 keys and values; 0: of dtype, where it has one */
 } attune_attention_desc;
@@ -125,8 +125,11 @@ typedef struct attune_attention_plan attune_attention_plan;
 
 attune_status attune_attention_plan_create(const attune_attention_desc *desc, attune_attention_plan **plan);
 void attune_attention_plan_destroy(attune_attention_plan *plan); /* NULL is fine */
-/* The kernel the plan runs. Lives as long as the program. */
+/* The kernel the plan runs; where the choice is Attune's, that for many queries. Lives as long as the program. */
 const attune_kernel *attune_attention_plan_kernel(const attune_attention_plan *plan);
+/* The kernel it runs for N queries of Hq heads that share Hkv key/value heads, where neither weights nor scores are asked for: Attune's
+   choice for few queries is "decode". NULL for a NULL plan, and for numbers that no run could have. */
+const attune_kernel *attune_attention_plan_kernel_for(const attune_attention_plan *plan, int64_t queries, int64_t heads, int64_t kv_heads);
 
 /* Which scores the output `scores` gives, in the order of computation. */
 typedef enum attune_score_stage {

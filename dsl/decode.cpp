@@ -1,0 +1,93 @@
+#include "dsl/decode_parts.h"
+
+#include "dsl/attention_parts.h"
+#include "dsl/axes.h"
+#include "dsl/numeric.h"
+#include "dsl/softmax.h"
+
+namespace attune::dsl {
+
+using namespace axes;
+using Halide::Expr;
+using Halide::Func;
+using Halide::RDom;
+
+Cell cell_of_row(const AttentionInputs &in, const Expr &r, const Expr &key) {
+    Expr last = min(r, in.queries * in.heads_per_group - 1);
+    return {batch, head * in.heads_per_group + last % in.heads_per_group, last / in.heads_per_group, key};
+}
+
+namespace {
+
+// The states of disjoint sets of keys merge into that of their union: as in dsl/softmax.h, but of all chunks at once.
+void declare_merged(Decode &d) {
+    const AttentionInputs &in = d.inputs;
+    const Expr chunks = (in.keys + d.blocking.keys_per_chunk - 1) / d.blocking.keys_per_chunk;
+    d.chunks = RDom(0, chunks, "chunks"), d.merges = RDom(0, chunks, "merges");
+    auto maximum = [&](const Expr &c) { return d.partial(int(Decode::header_maximum), 0, row, c, head, batch); };
+    d.joint(row, head, batch) = masked_score();
+    d.joint(row, head, batch) = max(d.joint(row, head, batch), maximum(d.chunks));
+    d.factor(chunk, row, head, batch) = relative_weight(maximum(chunk), d.joint(row, head, batch), base2_scale(in.temperature));
+    d.merged(channel, vector, row, head, batch) = 0.0f;
+    d.merged(channel, vector, row, head, batch) +=
+        d.factor(d.merges, row, head, batch) * d.partial(channel, vector, row, d.merges, head, batch);
+}
+
+// As for tiles of attention: the masks are asked again only where some row has sum 0.
+void declare_starved(Decode &d) {
+    const AttentionInputs &in = d.inputs;
+    auto sum = [&](const Expr &r) { return d.merged(int(Decode::header_sum), 0, r, head, batch); };
+    d.rows = RDom(0, d.rows_per_head(), "rows"), d.cells = RDom(0, in.intervals.count, 0, in.keys, "starved_cells");
+    d.starved(head, batch) = 0;
+    d.starved(head, batch) = max(d.starved(head, batch), select(strict_equal(sum(d.rows), 0.0f), 1, 0));
+    d.cells.where(d.starved(head, batch) != 0);
+    const Cell cell = cell_of_row(in, row, d.cells.y);
+    Expr attends = in.intervals.allows(d.cells.x, cell) && in.beside_intervals_allow(cell);
+    d.attends(row, head, batch) = 0;
+    d.attends(row, head, batch) = max(d.attends(row, head, batch), select(attends, 1, 0));
+}
+
+} // namespace
+
+void declare_chunk_merge(Decode &d) {
+    const AttentionInputs &in = d.inputs;
+    const int lanes = d.blocking.lanes;
+    declare_merged(d);
+    declare_starved(d);
+    Halide::Var which("which");
+    Expr sum = d.merged(int(Decode::header_sum), 0, row, head, batch);
+    d.closing(which, row, head, batch) = closing(in, which, d.joint(row, head, batch), sum, cell_of_row(in, row, 0).head);
+    auto closed = [&](Fold::Closing c) { return d.closing(int(c), row, head, batch); };
+    Expr denominator = closed(Fold::denominator), attends = d.attends(row, head, batch);
+    d.result(channel, vector, row, head, batch) =
+        branch(vector == 0, finished_log_sum_exp(closed(Fold::log_sum_exp), denominator, attends),
+               finished_channel(d.merged(channel, vector, row, head, batch), closed(Fold::factor), denominator, attends));
+
+    Expr kv_head = head / in.heads_per_group, of_row = token * in.heads_per_group + head % in.heads_per_group;
+    d.attention(dim, token, head, batch) = Halide::cast(in.output_type, d.result(dim % lanes, dim / lanes + 1, of_row, kv_head, batch));
+    d.lse(token, head, batch) = d.result(0, 0, of_row, kv_head, batch);
+}
+
+Decode decode(const AttentionInputs &in, const DecodeBlocking &blocking) {
+    Decode d;
+    d.inputs = in, d.blocking = blocking;
+    d.first = Func("first"), d.end = Func("end"), d.reach = Func("reach"), d.full = Func("full"), d.list = Func("panel_list"),
+    d.begin = Func("panel_begin"), d.read = Func("read_key");
+    d.query = Func("scaled_query"), d.key = Func("key_vector"), d.value = Func("value_vector"), d.dot = Func("dot"),
+    d.masked = Func("score");
+    d.lane_maximum = Func("lane_maximum"), d.maximum = Func("chunk_maximum"), d.weight = Func("weight");
+    d.lane_sum = Func("lane_sum"), d.sum = Func("chunk_sum"), d.share = Func("share"), d.step_output = Func("step_output"),
+    d.output = Func("chunk_output");
+    d.lane_bits = Func("lane_bits"), d.output_bits = Func("output_bits"), d.careful_step = Func("careful_step"),
+    d.careful = Func("careful_output"), d.partial = Func("chunk_state");
+    d.joint = Func("joint_maximum"), d.factor = Func("factor"), d.merged = Func("merged"), d.starved = Func("starved");
+    d.attends = Func("attends"), d.closing = Func("closing"), d.result = Func("result");
+    d.attention = Func("attention"), d.lse = Func("log_sum_exp");
+    declare_panels(d);
+    declare_decode_scores(d);
+    declare_chunk_state(d);
+    declare_chunk_merge(d);
+    return d;
+}
+
+} // namespace attune::dsl

@@ -1,0 +1,86 @@
+// Attention of few queries to many keys, split over the keys: what decoding a token needs.
+//
+// The rows of a key/value head are its (query, query head) pairs, so that each key and value is read once for all of them. Keys are cut
+// into chunks, each of which leaves a softmax state; the states of all chunks then merge. Channels are the lanes of a vector: keys and
+// values are read where the caller stores them.
+#pragma once
+
+#include <vector>
+
+#include "dsl/attention.h"
+#include "dsl/axes.h"
+
+namespace attune::dsl {
+
+struct DecodeBlocking {
+    int keys_per_chunk = 1; // a multiple of keys_per_panel * streams
+    int keys_per_panel = 1; // what is skipped at once
+    int streams = 1;        // panels that are read side by side, a chunk's length apart over their number
+    int lanes = 1;          // channels in a vector
+    int keys_ahead = 0;     // of the one that is read, that one of the same stream is asked for; 0: no prefetches
+
+    int panels_per_chunk() const { return keys_per_chunk / keys_per_panel; }
+    int steps_per_chunk() const { return panels_per_chunk() / streams; }
+};
+
+/** Axes: `head` is the key/value head, `row` a (query, query head in the group) pair of it, `vector` counts `lanes` channels, of which
+ * `channel` is one. The keys that a chunk attends to are named by (lane, stream, step): key `lane` of the panel that comes after `step`
+ * others in its stream. */
+struct Decode {
+    AttentionInputs inputs;
+    DecodeBlocking blocking;
+
+    Halide::Func first, end; // (head, batch): the keys that some row may attend to by the run-time mask, nothing outside is read
+    Halide::Func reach;      // (panel, chunk, head, batch): whether an interval of some row reaches into the panel
+    Halide::Func full;       // (chunk, head, batch): whether one interval of every row holds the whole chunk
+    Halide::Func list;       // (slot, chunk, head, batch): how many panels are listed, then those that are reached
+    Halide::Func begin;      // (stream, step, chunk, head, batch): the first key of the panel
+    Halide::Func read;       // (lane, stream, step, chunk, head, batch): the key that is read
+    Halide::RDom row_intervals, reach_intervals, full_rows, panels;
+
+    Halide::Func query;             // (dim, row, head, batch), scaled
+    Halide::Func key, value;        // (channel, vector, lane, stream, step, chunk, head, batch): whole vectors as they are read, in f32
+    Halide::Func dot;               // (stream * lanes + channel, lane, step, row, chunk, head, batch): by lane of the channels
+    std::vector<Halide::Func> sums; // as `dot`, neighbours added up, in the last one all channels of a stream
+    Halide::Func masked;            // (lane, stream, step, row, chunk, head, batch): the score, -inf where masked, in stages
+    Halide::RDom dims, rest_dims, neighbours;
+    enum Stage { store, cap, relative, bias, attend, intervals };
+    std::vector<Halide::RDom> stages; // of `masked`, in order: streams and steps
+
+    Halide::Func lane_maximum, maximum; // (lane, row, chunk, head, batch); without the lane
+    Halide::Func weight;                // (lane, stream, step, row, chunk, head, batch): e^((s - maximum) / T)
+    Halide::Func lane_sum, sum;         // as the maxima
+    Halide::Func share;                 // as `weight`: what multiplies v, which dropout may have made 0
+    Halide::Func step_output;           // (channel, vector, step, row, chunk, head, batch): sum of share * v over a step's panels
+    Halide::Func output;                // (channel, vector, row, chunk, head, batch): over all steps
+    Halide::Func lane_bits;             // (channel, row, chunk, head, batch): the largest bits of |output|, by lane
+    Halide::Func output_bits;           // (row, chunk, head, batch): over the lanes
+    Halide::Func careful_step,
+        careful;          // as `step_output` and `output`: without what is masked or dropped; only where `output` isn't finite
+    Halide::Func partial; // (channel, vector, row, chunk, head, batch): see Header, then the output from vector 1 on
+    Halide::RDom maximum_steps, sum_steps, lanes, weights, shares, dropped;
+    Halide::RDom values, rest_values, output_steps, outputs, channels_of_bits, careful_values, careful_steps;
+    enum Header { header_maximum, header_sum };
+
+    Halide::Func joint;   // (row, head, batch): the maximum over all chunks
+    Halide::Func factor;  // (chunk, row, head, batch): e^((maximum of the chunk - joint) / T)
+    Halide::Func merged;  // (channel, vector, row, head, batch): as `partial`, of all keys
+    Halide::Func starved; // (head, batch): whether some row has sum 0
+    Halide::Func attends; // (row, head, batch): where some row is starved, whether the row may attend to any key at all
+    Halide::Func closing; // (which, row, head, batch): see Closing
+    Halide::Func result;  // (channel, vector, row, head, batch): vector 0 the log-sum-exp, then the output
+    Halide::RDom chunks, merges, rows, cells;
+
+    Halide::Func attention; // (dim, token, query head, batch)
+    Halide::Func lse;       // (token, query head, batch)
+
+    Halide::Expr value_vectors() const { return (inputs.value_dim + blocking.lanes - 1) / blocking.lanes; }
+    /** `row`; past the last one, which schedules may compute and nothing reads, the last. */
+    Halide::Expr row_or_last() const { return min(axes::row, rows_per_head() - 1); }
+    Halide::Expr rows_per_head() const { return inputs.queries * inputs.heads_per_group; }
+};
+
+/** Declares the same as attention(), for inputs with no mask, score or position compiled in. */
+Decode decode(const AttentionInputs &inputs, const DecodeBlocking &blocking);
+
+} // namespace attune::dsl

@@ -1,0 +1,39 @@
+// The parts the declaration of decoding is made of.
+#pragma once
+
+#include "dsl/decode.h"
+
+namespace attune::dsl {
+
+/** Which panels of a chunk are looked at: those that an interval of some row reaches into. */
+void declare_panels(Decode &d);
+/** From q and k to masked scores. */
+void declare_decode_scores(Decode &d);
+/** From masked scores to the softmax state of a chunk. */
+void declare_chunk_state(Decode &d);
+/** The merge of the chunks' states, and what becomes of it. */
+void declare_chunk_merge(Decode &d);
+
+/** A row's cell for a key: its query, and its query head. Rows past the last repeat it; what they give is never stored. */
+Cell cell_of_row(const AttentionInputs &in, const Halide::Expr &row, const Halide::Expr &key);
+
+/** How many panels are listed, and the most that a stream has of them. */
+Halide::Expr listed_count(const Decode &d);
+Halide::Expr steps(const Decode &d);
+
+/** Streams and steps (stream, step) as an RDom; none where not `used`. */
+Halide::RDom steps_of(const Decode &d, const std::string &name, const Halide::Expr &used = Halide::Internal::const_true());
+
+/** The first key of the panel that a stream has at a step, and the key to read for one of its lanes: the nearest that some row may attend
+ * to. Past the last panel it comes again. */
+Halide::Expr panel_begin(const Decode &d, const Halide::Expr &of_stream, const Halide::Expr &at_step);
+Halide::Expr read_key(const Decode &d, const Halide::Expr &of_lane, const Halide::Expr &of_stream, const Halide::Expr &at_step);
+
+/** `now`, channel c of a key or value, with the channel of a later one in the same stream asked for. */
+Halide::Expr prefetched(const Decode &d, const Halide::Expr &now, const Halide::Func &ahead, const Halide::Expr &c);
+
+/** Whether some channels may be left that fill no vector; and 1 where some are, else 0. */
+bool has_rest(const Halide::Expr &width, int lanes);
+Halide::Expr rest_count(const Halide::Expr &width, int lanes);
+
+} // namespace attune::dsl

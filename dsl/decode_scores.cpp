@@ -1,0 +1,96 @@
+// From q and k to masked scores.
+#include "dsl/decode_parts.h"
+
+#include "dsl/axes.h"
+#include "dsl/numeric.h"
+#include "dsl/score.h"
+
+namespace attune::dsl {
+
+using namespace axes;
+using Halide::Expr;
+using Halide::Func;
+using Halide::RDom;
+
+namespace {
+
+void declare_dot(Decode &d) {
+    const AttentionInputs &in = d.inputs;
+    const int lanes = d.blocking.lanes;
+    const Cell of_row = cell_of_row(in, row, 0);
+    // Past the last channel it comes again, to fill a vector.
+    Expr c = has_rest(in.head_dim, lanes) ? min(likely(dim), in.head_dim - 1) : Expr(dim);
+    d.query(dim, row, head, batch) = in.query_channel(c, of_row.query, of_row.head, batch) * in.scale;
+    auto key_channel = [&](const Expr &c, const Expr &of_stream) {
+        return in.key_channel(c, read_key(d, lane, of_stream, step), head * in.heads_per_group, batch);
+    };
+    Expr whole = vector * lanes + channel;
+    d.key(channel, vector, lane, stream, step, chunk, head, batch) = prefetched(d, key_channel(whole, stream), in.key_ahead, whole);
+    // Sums by channel of all streams side by side, so that neighbours can be added up until there is one for each stream.
+    Expr of_stream = channel / lanes, of_channel = channel % lanes;
+    auto dot = [&]() -> Halide::FuncRef { return d.dot(channel, lane, step, row, chunk, head, batch); };
+    auto query = [&](const Expr &v) { return d.query(v * lanes + of_channel, d.row_or_last(), head, batch); };
+    d.dims = RDom(0, in.head_dim / lanes, "dims"), d.rest_dims = RDom(0, rest_count(in.head_dim, lanes), "rest_dims");
+    d.rest_dims.where(of_channel < in.head_dim % lanes);
+    dot() = 0.0f;
+    dot() += query(d.dims) * d.key(of_channel, d.dims, lane, of_stream, step, chunk, head, batch);
+    Expr rest = in.head_dim / lanes + d.rest_dims;
+    if (has_rest(in.head_dim, lanes)) dot() += query(rest) * key_channel(rest * lanes + of_channel, of_stream);
+    d.neighbours = RDom(0, 2, "neighbours");
+    for (int left = lanes / 2; left > 0; left /= 2) {
+        const Func before = d.sums.empty() ? d.dot : d.sums.back();
+        auto at = [&](const Expr &c) { return before(c, lane, step, row, chunk, head, batch); };
+        Func sum("sums_by_" + std::to_string(left));
+        sum(channel, lane, step, row, chunk, head, batch) = 0.0f;
+        sum(channel, lane, step, row, chunk, head, batch) += at(channel * 2 + d.neighbours);
+        d.sums.push_back(sum);
+    }
+}
+
+} // namespace
+
+void declare_decode_scores(Decode &d) {
+    const AttentionInputs &in = d.inputs;
+    declare_dot(d);
+    auto at = [&](const RDom &r) -> Halide::FuncRef { return d.masked(lane, r.x, r.y, row, chunk, head, batch); };
+    auto key_of = [&](const RDom &r) { return panel_begin(d, r.x, r.y) + lane; };
+    // Keys past the last one have no cell in a tensor.
+    auto tensor_keys = [&](const char *name, const Expr &used) {
+        RDom r = steps_of(d, name, used);
+        r.where(key_of(r) < in.keys);
+        return r;
+    };
+    auto cell = [&](const RDom &r) { return cell_of_row(in, row, Halide::unsafe_promise_clamped(key_of(r), 0, in.keys - 1)); };
+    d.masked(lane, stream, step, row, chunk, head, batch) = Halide::undef<float>();
+    const RDom store = steps_of(d, "store_steps");
+    at(store) = d.sums.back()(store.x, lane, store.y, row, chunk, head, batch);
+
+    const RDom cap = steps_of(d, "cap_steps", in.softcap > 0.0f);
+    at(cap) = softcap(at(cap), in.softcap);
+
+    const RDom relative = tensor_keys("relative_steps", in.use_relative != 0);
+    const Cell apart = cell(relative);
+    at(relative) +=
+        in.relative(Halide::unsafe_promise_clamped(apart.query - apart.key + in.keys - 1, 0, in.queries + in.keys - 2), apart.head, batch);
+
+    const RDom bias = tensor_keys("bias_steps", in.use_bias != 0);
+    const Cell biased = cell(bias);
+    at(bias) = add_bias(at(bias), in.bias(biased.key, biased.query, biased.head, batch));
+
+    const RDom attend = tensor_keys("attend_steps", in.use_attend != 0);
+    at(attend) = mask_score(at(attend), boolean_tensor(in.attend).allows(cell(attend)));
+
+    // What no interval holds is masked: an interval keeps its own keys, and the rest of a row lies between two of them.
+    RDom gaps(0, d.blocking.streams, 0, in.intervals.count + 1, 0, d.blocking.steps_per_chunk(), "gap_steps");
+    gaps.where(gaps.z < select(d.full(chunk, head, batch) != 0, 0, steps(d)));
+    const Cell of_row = cell_of_row(in, row, panel_begin(d, gaps.x, gaps.z) + lane);
+    const KeyIntervals &intervals = in.intervals;
+    Expr begin = select(gaps.y == 0, 0, intervals.end(max(gaps.y - 1, 0), of_row));
+    Expr end = select(gaps.y == intervals.count, Halide::Int(32).max(), intervals.begin(min(gaps.y, intervals.count - 1), of_row));
+    Expr repeated = gaps.x * steps(d) + gaps.z >= listed_count(d);
+    Expr score = d.masked(lane, gaps.x, gaps.z, row, chunk, head, batch);
+    d.masked(lane, gaps.x, gaps.z, row, chunk, head, batch) = mask_score(score, !(repeated || (of_row.key >= begin && of_row.key < end)));
+    d.stages = {store, cap, relative, bias, attend, gaps};
+}
+
+} // namespace attune::dsl

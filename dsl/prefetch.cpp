@@ -1,0 +1,69 @@
+#include "dsl/prefetch.h"
+
+#include <vector>
+
+namespace attune::dsl {
+
+using namespace Halide::Internal;
+using Halide::Expr;
+
+namespace {
+
+constexpr const char *marker = "attune.prefetch";
+
+class FirstLoad : public IRVisitor {
+public:
+    const Load *load = nullptr;
+
+private:
+    using IRVisitor::visit;
+    void visit(const Load *op) override {
+        if (!load) load = op;
+    }
+};
+
+// The address of the first element that an expression loads.
+Expr address_of(const Expr &loading) {
+    FirstLoad first;
+    loading.accept(&first);
+    if (!first.load) throw Halide::CompileError("attune: nothing is loaded where a prefetch was asked for");
+    const Load &load = *first.load;
+    const Ramp *ramp = load.index.as<Ramp>();
+    Expr index = ramp ? ramp->base : load.index;
+    Expr base = Halide::reinterpret<uint64_t>(Variable::make(Halide::Handle(), load.name));
+    return Halide::reinterpret(Halide::Handle(), base + Halide::cast<uint64_t>(index) * Expr(uint64_t(load.type.bytes())));
+}
+
+// Into all levels of the cache, for a read. Halide finds the declaration of LLVM's function in its own runtime.
+Stmt fetch(const Expr &address) {
+    const int read = 0, all_levels = 3, data = 1;
+    return Evaluate::make(Call::make(Halide::Int(32), "llvm.prefetch.p0", {address, read, all_levels, data}, Call::Extern));
+}
+
+// Puts the prefetches of a stored value before the store.
+class LowerPrefetches : public IRMutator {
+    using IRMutator::visit;
+    std::vector<Stmt> fetches_;
+
+    Expr visit(const Call *op) override {
+        if (op->name != marker) return IRMutator::visit(op);
+        fetches_.push_back(fetch(address_of(op->args[1])));
+        return mutate(op->args[0]);
+    }
+
+    Stmt visit(const Store *op) override {
+        Stmt store = IRMutator::visit(op);
+        fetches_.push_back(store);
+        Stmt block = Block::make(fetches_);
+        fetches_.clear();
+        return block;
+    }
+};
+
+} // namespace
+
+Expr with_prefetch(const Expr &now, const Expr &later) { return Call::make(now.type(), marker, {now, later}, Call::PureExtern); }
+
+void lower_prefetches(Halide::Pipeline pipeline) { pipeline.add_custom_lowering_pass(new LowerPrefetches); }
+
+} // namespace attune::dsl

@@ -1,0 +1,168 @@
+// Decoding: every group of query heads, queries from 1 to 8, and key counts around chunks and panels, against the oracle; the same bits
+// for every number of threads and in every batch; and what no row may attend to isn't even read.
+#include <algorithm>
+#include <cstring>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "attention_test.h"
+
+namespace attune::test {
+namespace {
+
+constexpr int64_t chunk = 512, panel = 16; // keys, as schedules/x86/attention_decode.cpp cuts them
+
+std::vector<const attune_kernel *> decode_kernels() {
+    std::vector<const attune_kernel *> kernels = kernels_of("attention");
+    const auto other = [](const attune_kernel *kernel) { return std::string_view(kernel->schedule) != "decode"; };
+    kernels.erase(std::remove_if(kernels.begin(), kernels.end(), other), kernels.end());
+    return kernels;
+}
+
+class Decode : public AttentionTest {
+protected:
+    AttentionRun run(const AttentionProblem &p, int32_t threads = 1) {
+        return run_attention(kernel(), p, {true, false, {}, Call(threads)});
+    }
+
+    void expect_same_bits(const AttentionRun &got, const AttentionRun &want) {
+        ASSERT_TRUE(got.status.ok()) << got.status.message;
+        EXPECT_TRUE(same_bits(got.out, want.out));
+        EXPECT_TRUE(same_bits(got.lse, want.lse));
+    }
+
+    /** Of several chunks, with everything that a run may ask for. */
+    AttentionProblem rich_problem(int64_t queries) {
+        AttentionProblem p = problem(queries, 3 * chunk - 100, 2, 8, 2);
+        p.mask = "causal(bottom_right) & window(1200, 0, bottom_right) | prefix(3)";
+        p.key_lengths = {p.keys(), p.keys() - 700};
+        p.boolean_mask = boolean_mask({2, 1, queries, p.keys()}), p.bias = bias({1, 8, queries, p.keys()});
+        p.softcap = 5, p.temperature = 0.7f, p.alibi = true, p.alignment = "bottom_right";
+        p.sinks = bias({8}), p.dropout = 0.2f, p.seed = 0x123456789;
+        return p;
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Prebuilt, Decode, ::testing::ValuesIn(decode_kernels()), kernel_name);
+
+TEST_P(Decode, EveryGroupAndNumberOfQueries) {
+    for (int64_t group : {1, 2, 4, 5, 8, 16})
+        for (int64_t queries = 1; queries <= 8; queries++)
+            expect_right_and_accurate(shape(queries, 70, 1, 2 * group, 2));
+}
+
+TEST_P(Decode, AroundChunksAndPanels) {
+    for (int64_t keys : {int64_t{0}, int64_t{1}, panel - 1, panel, panel + 1, 4 * panel, 4 * panel + 1, chunk - 1, chunk, chunk + 1,
+                         3 * chunk, 3 * chunk + 17})
+        for (int64_t heads : {1, 3})
+            expect_right(problem(1, keys, 2, heads, 1), {keys > 0, keys > 0 ? 0.5 : 0});
+}
+
+TEST_P(Decode, EveryArgumentAtOnce) {
+    for (int64_t queries : {1, 3}) {
+        expect_right(rich_problem(queries));
+    }
+}
+
+TEST_P(Decode, ThreadsChangeNoBit) {
+    for (int64_t queries : {1, 5}) {
+        const AttentionProblem p = rich_problem(queries);
+        const AttentionRun one = run(p);
+        for (int32_t threads : {2, 3, 7})
+            expect_same_bits(run(p, threads), one);
+    }
+}
+
+TEST_P(Decode, AnItemsResultIsItsOwn) {
+    const AttentionProblem p = problem(2, 2 * chunk + 60, 3, 4, 2);
+    const AttentionRun all = run(p, 2);
+    ASSERT_TRUE(all.status.ok()) << all.status.message;
+    const std::vector<float> out = all.out.values(), lse = all.lse.values();
+    for (int64_t item = 0; item < 3; item++) {
+        const AttentionRun alone = run(batch_item(p, item));
+        const auto part = [&](const std::vector<float> &of_all) {
+            const auto count = static_cast<std::ptrdiff_t>(of_all.size() / 3);
+            return std::vector<float>(of_all.begin() + item * count, of_all.begin() + (item + 1) * count);
+        };
+        EXPECT_TRUE(same_bits(alone.out.values(), part(out))) << item;
+        EXPECT_TRUE(same_bits(alone.lse.values(), part(lse))) << item;
+    }
+}
+
+TEST_P(Decode, WhatIsMaskedInAChunkChangesNoBit) {
+    AttentionProblem p = problem(2, 2 * chunk, 1, 4, 2);
+    p.boolean_mask = boolean_mask({1, 1, 1, p.keys()});
+    const AttentionRun clean = run(p);
+    AttentionProblem spoilt = p;
+    spoilt.k = p.k.clone(), spoilt.v = p.v.clone();
+    for (int64_t j = 0; j < p.keys(); j++)
+        for (int64_t h = 0; h < 2 && !(*p.boolean_mask)(0, 0, 0, j); h++) {
+            for (int64_t d = 0; d < p.dim(); d++)
+                spoilt.k(0, h, j, d) = j % 2 ? NAN : INFINITY;
+            for (int64_t d = 0; d < p.value_dim(); d++)
+                spoilt.v(0, h, j, d) = j % 3 ? NAN : -INFINITY;
+        }
+    expect_same_bits(run(spoilt), clean);
+}
+
+/** Memory whose pages before and after `first` to `end` can't be read: a kernel that reads there ends the program. */
+class Fenced {
+public:
+    Fenced(int64_t floats, int64_t first, int64_t end) : bytes_(static_cast<size_t>(floats) * sizeof(float)) {
+        const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+        bytes_ = (bytes_ + page - 1) / page * page;
+        memory_ = static_cast<char *>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        std::fill_n(data(), floats, 0.5f);
+        const size_t before = static_cast<size_t>(first) * sizeof(float) / page * page;
+        const size_t after = (static_cast<size_t>(end) * sizeof(float) + page - 1) / page * page;
+        if (before > 0) mprotect(memory_, before, PROT_NONE);
+        if (after < bytes_) mprotect(memory_ + after, bytes_ - after, PROT_NONE);
+    }
+    ~Fenced() { munmap(memory_, bytes_); }
+    Fenced(const Fenced &) = delete;
+    Fenced &operator=(const Fenced &) = delete;
+
+    float *data() const { return reinterpret_cast<float *>(memory_); }
+
+private:
+    size_t bytes_;
+    char *memory_;
+};
+
+TEST_P(Decode, KeysOutsideEveryIntervalArentRead) {
+    const int64_t dim = head_dim_or(kernel(), 256), keys = 8 * chunk, first = 3 * chunk + 100, end = 5 * chunk + 77;
+    const Fenced k(keys * dim, first * dim, end * dim), v(keys * dim, first * dim, end * dim);
+    const Tensor<float> q({1, 2, 1, dim}), out({1, 2, 1, dim});
+    random.fill_normal(q, 1);
+    AttentionDesc desc;
+    desc.head_dim = desc.value_dim = dim, desc.schedule = kernel().schedule;
+    desc.mask = "!prefix(" + std::to_string(first) + ") & prefix(" + std::to_string(end) + ")";
+    const Result<AttentionPlan> plan = AttentionPlan::create(desc);
+    ASSERT_TRUE(plan.ok()) << plan.status().message;
+    const TensorView keys_view(k.data(), {1, 1, keys, dim}), values_view(v.data(), {1, 1, keys, dim});
+    const Status status = plan->run(AttentionArgs(q.view(), keys_view, values_view, out.view()));
+    ASSERT_TRUE(status.ok()) << status.message;
+    for (float value : out.values())
+        EXPECT_NEAR(value, 0.5f, 1e-6f);
+}
+
+TEST(DecodeChoice, IsMadeForFewQueries) {
+    AttentionDesc desc;
+    desc.head_dim = desc.value_dim = 80;
+    const Result<AttentionPlan> plan = AttentionPlan::create(desc);
+    ASSERT_TRUE(plan.ok()) << plan.status().message;
+    EXPECT_STREQ(plan->kernel_for(1, 32, 32)->schedule, "decode");
+    EXPECT_STREQ(plan->kernel_for(1, 32, 8)->schedule, "decode");
+    EXPECT_STREQ(plan->kernel_for(1024, 8, 8)->schedule, "flash");
+    EXPECT_STREQ(plan->kernel().schedule, "flash");
+    for (const char *named : {"decode", "flash"}) {
+        desc.schedule = named;
+        const Result<AttentionPlan> by_name = AttentionPlan::create(desc);
+        ASSERT_TRUE(by_name.ok()) << by_name.status().message;
+        EXPECT_STREQ(by_name->kernel_for(1, 8, 8)->schedule, named);
+        EXPECT_STREQ(by_name->kernel_for(1024, 8, 8)->schedule, named);
+    }
+}
+
+} // namespace
+} // namespace attune::test
