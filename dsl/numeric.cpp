@@ -1,7 +1,6 @@
 #include "dsl/numeric.h"
 
 #include <limits>
-#include <vector>
 
 namespace attune::dsl {
 
@@ -12,13 +11,6 @@ namespace {
 
 Expr intrinsic(Call::IntrinsicOp op, Halide::Type type, const std::vector<Expr> &args) {
     return Call::make(type, op, args, Call::PureIntrinsic);
-}
-
-Expr horner(const Expr &x, const std::vector<float> &coefficients) {
-    Expr sum = coefficients.back();
-    for (size_t i = coefficients.size() - 1; i-- > 0;)
-        sum = sum * x + coefficients[i];
-    return sum;
 }
 
 // The position within the turn, in [-0.5, 0.5].
@@ -32,6 +24,13 @@ Expr sin_quarter(const Expr &t) {
 }
 
 } // namespace
+
+Expr horner(const Expr &x, const std::vector<float> &coefficients) {
+    Expr sum = coefficients.back();
+    for (size_t i = coefficients.size() - 1; i-- > 0;)
+        sum = sum * x + coefficients[i];
+    return sum;
+}
 
 Expr masked_score() { return Halide::Float(32).min(); }
 

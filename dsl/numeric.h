@@ -1,6 +1,8 @@
 // Numbers the way attention needs them: IEEE comparisons that NaN can't slip through, and exp2 to the last bit or two.
 #pragma once
 
+#include <vector>
+
 #include <Halide.h>
 
 namespace attune::dsl {
@@ -10,6 +12,9 @@ Halide::Expr masked_score();
 
 /** score / T, no lower than the lowest float: a score that is attended to never comes to look like a masked one. NaN for NaN. */
 Halide::Expr tempered_score(const Halide::Expr &score, const Halide::Expr &temperature);
+
+/** The polynomial c[0] + c[1] x + c[2] x^2 + ... */
+Halide::Expr horner(const Halide::Expr &x, const std::vector<float> &coefficients);
 
 /** A float quiet NaN. */
 Halide::Expr nan_value();

@@ -53,6 +53,10 @@ void reference_rotary_table(const dsl::RotaryTable &t, const Machine &) {
     compute_all_at_root({t.frequencies.shared, t.frequencies.turns_per_token, t.frequencies.magnitude, t.stream});
 }
 
+dsl::LinearBlocking reference_linear_blocking(const Machine &, int, const Halide::Expr &) { return {}; }
+
+void reference_linear(const dsl::Linear &l, const Machine &) { compute_all_at_root({l.operand, l.terms, l.dot, l.sum, l.activated}); }
+
 void reference_merge(const dsl::Merge &m, const Machine &) { compute_all_at_root({m.factors}); }
 
 void reference_slopes(const dsl::AlibiSlopes &, const Machine &) {}

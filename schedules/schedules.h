@@ -12,6 +12,8 @@ dsl::Blocking reference_blocking(const Machine &machine, int head_dim, const Hal
 void reference_attention(const dsl::Attention &attention, const Machine &machine);
 void reference_weights(const dsl::AttentionWeights &weights, const Machine &machine);
 void reference_softmax(const dsl::Softmax &softmax, const Machine &machine);
+dsl::LinearBlocking reference_linear_blocking(const Machine &machine, int head_dim, const Halide::Expr &rows);
+void reference_linear(const dsl::Linear &linear, const Machine &machine);
 void reference_merge(const dsl::Merge &merge, const Machine &machine);
 void reference_slopes(const dsl::AlibiSlopes &slopes, const Machine &machine);
 void reference_relative_bias(const dsl::RelativeBias &bias, const Machine &machine);
@@ -36,6 +38,12 @@ void vectorized_weights(const dsl::AttentionWeights &weights, const Machine &mac
 int softmax_lanes(const Machine &machine, int head_dim, const Halide::Expr &keys);
 void vectorized_softmax(const dsl::Softmax &softmax, const Machine &machine);
 void vectorized_softmax_columns(const dsl::Softmax &softmax, const Machine &machine);
+
+dsl::LinearBlocking tiles_blocking(const Machine &machine, int head_dim, const Halide::Expr &rows);
+void tiles_linear(const dsl::Linear &linear, const Machine &machine);
+dsl::LinearBlocking rows_blocking(const Machine &machine, int head_dim, const Halide::Expr &rows);
+void rows_linear(const dsl::Linear &linear, const Machine &machine);
+
 void vectorized_merge(const dsl::Merge &merge, const Machine &machine);
 void vectorized_slopes(const dsl::AlibiSlopes &slopes, const Machine &machine);
 void vectorized_relative_bias(const dsl::RelativeBias &bias, const Machine &machine);

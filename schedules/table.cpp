@@ -48,6 +48,16 @@ const std::vector<SoftmaxSchedule> &softmax_columns_schedules() {
     return table;
 }
 
+const std::vector<LinearSchedule> &linear_schedules() {
+    static const std::vector<LinearSchedule> table = {
+        {"reference", "x86", "every Func in memory, no loop changed", reference_linear_blocking, reference_linear},
+        {"tiles", "x86", "a tile of rows and columns at a time in registers, blocks of weights and rows in cache", x86::tiles_blocking,
+         x86::tiles_linear},
+        {"rows", "x86", "few rows: several panels of weights at a time, each weight read once", x86::rows_blocking, x86::rows_linear},
+    };
+    return table;
+}
+
 const std::vector<MergeSchedule> &merge_schedules() {
     static const std::vector<MergeSchedule> table = {
         {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_merge},

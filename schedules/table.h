@@ -7,6 +7,7 @@
 #include "dsl/attention.h"
 #include "dsl/attention_weights.h"
 #include "dsl/decode.h"
+#include "dsl/linear.h"
 #include "dsl/merge.h"
 #include "dsl/position.h"
 #include "dsl/score.h"
@@ -28,6 +29,7 @@ using AttentionSchedule = Schedule<dsl::Attention, dsl::Blocking>;
 using DecodeSchedule = Schedule<dsl::Decode, dsl::DecodeBlocking>;
 using WeightsSchedule = Schedule<dsl::AttentionWeights, int>; // shape: keys a panel
 using SoftmaxSchedule = Schedule<dsl::Softmax, int>;          // shape: lanes
+using LinearSchedule = Schedule<dsl::Linear, dsl::LinearBlocking>;
 using MergeSchedule = Schedule<dsl::Merge, int>;
 using SlopesSchedule = Schedule<dsl::AlibiSlopes, int>;
 using RelativeBiasSchedule = Schedule<dsl::RelativeBias, int>;
@@ -41,6 +43,7 @@ const std::vector<DecodeSchedule> &decode_schedules(); // of attention, in the f
 const std::vector<WeightsSchedule> &weights_schedules();
 const std::vector<SoftmaxSchedule> &softmax_schedules();
 const std::vector<SoftmaxSchedule> &softmax_columns_schedules(); // where another axis than that of the softmax is contiguous
+const std::vector<LinearSchedule> &linear_schedules();
 const std::vector<MergeSchedule> &merge_schedules();
 const std::vector<SlopesSchedule> &slopes_schedules();
 const std::vector<RelativeBiasSchedule> &relative_bias_schedules();

@@ -322,6 +322,50 @@ typedef struct attune_cache_write_args {
 void attune_cache_write_args_init(attune_cache_write_args *args);
 attune_status attune_cache_write(const attune_cache_write_args *args);
 
+/* ---- Linear layer: y = activation(x W^T + b) + residual; with a gate y = activation(x G^T) (x W^T + b) + residual (SwiGLU and its kin:
+ *      Shazeer, arXiv 2002.05202, eq. 6) ---------------------------------------------------------------------------------- */
+typedef enum attune_activation {
+    ATTUNE_ACTIVATION_NONE = 0,
+    ATTUNE_RELU = 1,
+    ATTUNE_GELU = 2,      /* exact: x Phi(x) */
+    ATTUNE_GELU_TANH = 3, /* its approximation by tanh, as GPT-2 */
+    ATTUNE_SILU = 4       /* x / (1 + e^-x) */
+} attune_activation;
+
+/* Q, K and V projected in one: W = [Wq; Wk; Wv] gives rows that attention reads as views. */
+typedef struct attune_linear_desc {
+    size_t struct_size;
+    attune_type dtype;         /* ATTUNE_F32 or ATTUNE_BF16: of x, residual and y, and what weights are kept in. Sums are f32 */
+    attune_tensor weight;      /* W: f32 or bf16 [out, in], any strides */
+    const attune_tensor *bias; /* b: f32 or bf16 [out]; NULL: none */
+    attune_activation activation;
+    const attune_tensor *gate; /* G, as weight; NULL: none */
+    const char *schedule;      /* name; NULL: Attune's choice, "rows" for up to 8 rows and "tiles" for more: the same bits */
+} attune_linear_desc;
+void attune_linear_desc_init(attune_linear_desc *desc);
+
+/* An immutable layer, with its weights packed: the caller's may go. May run from many threads at once. */
+typedef struct attune_linear attune_linear;
+
+attune_status attune_linear_create(const attune_linear_desc *desc, attune_linear **linear);
+void attune_linear_destroy(attune_linear *linear); /* NULL is fine */
+/* The kernel it runs for that many rows. NULL for a NULL layer, and for numbers that no run could have. */
+const attune_kernel *attune_linear_kernel_for(const attune_linear *linear, int64_t rows);
+int64_t attune_linear_in(const attune_linear *linear);   /* channels of x; 0 for NULL */
+int64_t attune_linear_out(const attune_linear *linear);  /* channels of y; 0 for NULL */
+size_t attune_linear_bytes(const attune_linear *linear); /* of packed weights and bias; 0 for NULL */
+
+typedef struct attune_linear_args {
+    size_t struct_size;
+    attune_tensor x;               /* [..., in], of the layer's dtype; any strides, the last 1 */
+    attune_tensor y;               /* [..., out], likewise */
+    const attune_tensor *residual; /* optional, the shape of y; may be y itself */
+} attune_linear_args;
+void attune_linear_args_init(attune_linear_args *args);
+
+/* A row's result doesn't depend on the other rows, however many there are. `call` may be NULL. */
+attune_status attune_linear_run(const attune_linear *linear, const attune_linear_args *args, attune_call *call);
+
 #ifdef __cplusplus
 }
 #endif

@@ -259,4 +259,48 @@ inline Status cache_write(const TensorView &cache, const TensorView &update, con
     return Status::from(attune_cache_write(&args));
 }
 
+/** What a linear layer is made of: see attune_linear_desc. */
+struct LinearDesc {
+    attune_type dtype = ATTUNE_F32;
+    TensorView weight;                // [out, in]
+    const TensorView *bias = nullptr; // [out]; none
+    attune_activation activation = ATTUNE_ACTIVATION_NONE;
+    const TensorView *gate = nullptr; // [out, in]; none
+    std::string schedule;             // empty: Attune's choice
+};
+
+class Linear {
+public:
+    static Result<Linear> create(const LinearDesc &desc) {
+        attune_linear_desc d;
+        attune_linear_desc_init(&d);
+        d.dtype = desc.dtype, d.weight = desc.weight, d.bias = desc.bias;
+        d.activation = desc.activation, d.gate = desc.gate, d.schedule = schedule_name(desc.schedule);
+        attune_linear *linear = nullptr;
+        const attune_status code = attune_linear_create(&d, &linear);
+        if (code != ATTUNE_OK) return Status::from(code);
+        return Linear(linear);
+    }
+
+    int64_t in() const { return attune_linear_in(linear_.get()); }
+    int64_t out() const { return attune_linear_out(linear_.get()); }
+    size_t bytes() const { return attune_linear_bytes(linear_.get()); }
+    /** nullptr for numbers that no run could have. */
+    const attune_kernel *kernel_for(int64_t rows) const { return attune_linear_kernel_for(linear_.get(), rows); }
+
+    Status run(const TensorView &x, const TensorView &y, const TensorView *residual = nullptr, attune_call *call = nullptr) const {
+        attune_linear_args args;
+        attune_linear_args_init(&args);
+        args.x = x, args.y = y, args.residual = residual;
+        return Status::from(attune_linear_run(linear_.get(), &args, call));
+    }
+
+private:
+    struct Destroy {
+        void operator()(attune_linear *linear) const { attune_linear_destroy(linear); }
+    };
+    explicit Linear(attune_linear *linear) : linear_(linear) {}
+    std::unique_ptr<attune_linear, Destroy> linear_;
+};
+
 } // namespace attune

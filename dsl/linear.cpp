@@ -1,0 +1,96 @@
+#include "dsl/linear.h"
+
+#include "dsl/axes.h"
+
+namespace attune::dsl {
+
+using namespace axes;
+using Halide::Expr;
+using Halide::Func;
+using Halide::Var;
+
+namespace {
+
+const Var part{"part"}, word{"word"}, which{"which"}, column{"column"};
+constexpr int columns = packed_weight::panel_columns, terms_per_block = packed_weight::terms_per_block;
+
+class Declaration {
+public:
+    Declaration(const LinearInputs &inputs, const LinearBlocking &blocking) : in(inputs) {
+        l.inputs = inputs, l.blocking = blocking;
+        l.operand = Func("operand"), l.terms = Func("terms"), l.dot = Func("dot"), l.sum = Func("sum");
+        l.activated = Func("activated"), l.y = Func("y");
+    }
+
+    Linear declare() {
+        operand();
+        sums();
+        activated();
+        output();
+        return l;
+    }
+
+private:
+    const LinearInputs &in;
+    Linear l;
+
+    bool multiplies_pairs() const { return l.blocking.products.pairs; }
+
+    void operand() {
+        const int rows = l.blocking.rows_per_tile, depth = l.blocking.products.depth();
+        auto term = [&](const Expr &which_term) {
+            Expr at = block * terms_per_block + which_term, at_row = min(tile * rows + row, in.rows - 1);
+            Expr value = as_float(in.x(min(likely(at), in.terms - 1), at_row));
+            return l.pairs() ? select(likely(at < in.terms), value, 0.0f) : value;
+        };
+        l.operand(dim, row, tile, block) = l.blocking.products.pack([&](int i) { return term(dim * depth + i); });
+    }
+
+    void sums() {
+        const int parts = l.pairs() && !multiplies_pairs() ? 2 : 1, words = l.words_per_block();
+        const int terms_per_word = l.pairs() ? 2 : 1;
+        Expr all_words = (in.terms + terms_per_word - 1) / terms_per_word;
+        auto packed = [&](const Expr &at) {
+            return in.weight(lane, min(likely(block * words + at), all_words - 1), which, clamp(panel, 0, in.panels - 1));
+        };
+        l.terms(lane, part, word, which, panel, block) =
+            parts == 2 ? Halide::reinterpret<float>(select(part == 0, packed(word) << 16, packed(word) & Expr(uint32_t(0xffff0000))))
+                       : packed(word);
+
+        l.blocks = Halide::RDom(0, (all_words + words - 1) / words, "blocks");
+        l.in_block = Halide::RDom(0, parts, 0, words, "in_block");
+        l.in_block.where(l.in_block.y < all_words - block * words);
+        Expr x = l.operand(l.in_block.y * parts + l.in_block.x, row, tile, block);
+        Expr weight = l.terms(lane, l.in_block.x, l.in_block.y, which, panel, block);
+        l.dot(lane, row, which, panel, tile, block) = 0.0f;
+        l.dot(lane, row, which, panel, tile, block) = l.blocking.products.add(l.dot(lane, row, which, panel, tile, block), x, weight);
+        l.sum(lane, row, which, panel, tile) = 0.0f;
+        l.sum(lane, row, which, panel, tile) += l.dot(lane, row, which, panel, tile, l.blocks);
+    }
+
+    void activated() {
+        Expr with_bias = l.sum(lane, row, 0, panel, tile) + in.bias(panel * columns + lane);
+        l.activated(lane, row, panel, tile) = select(in.gated != 0, l.sum(lane, row, clamp(in.gated, 0, 1), panel, tile), with_bias);
+        for (int i = activation_none + 1; i < activation_count; i++) {
+            const Halide::RDom rows(0, select(in.activation == i, l.blocking.rows_per_tile, 0), "rows");
+            l.activated(lane, rows, panel, tile) = activate(Activation(i), l.activated(lane, rows, panel, tile));
+            l.activations.push_back(rows);
+        }
+    }
+
+    void output() {
+        const int rows = l.blocking.rows_per_tile;
+        Expr at_lane = column % columns, at_panel = column / columns, at_row = row % rows, at_tile = row / rows;
+        Expr value = l.activated(at_lane, at_row, at_panel, at_tile);
+        Expr factor = l.sum(at_lane, at_row, 0, at_panel, at_tile) + in.bias(column);
+        l.y(column, row) = as_type(in.type, select(in.gated != 0, value * factor, value) + as_float(in.residual(column, row)));
+    }
+};
+
+} // namespace
+
+int Linear::words_per_block() const { return packed_weight::terms_per_block / (pairs() ? 2 : 1); }
+
+Linear linear(const LinearInputs &inputs, const LinearBlocking &blocking) { return Declaration(inputs, blocking).declare(); }
+
+} // namespace attune::dsl

@@ -1,0 +1,125 @@
+#include "linear.h"
+
+#include "cpu.h"
+#include "error.h"
+#include "registry.h"
+#include "tensor.h"
+
+namespace attune::runtime {
+
+namespace {
+
+constexpr const char *default_schedule = "tiles";
+constexpr const char *few_rows_schedule = "rows";
+constexpr int64_t most_few_rows = 8; // up to which each weight read once for all rows is what counts
+
+Status check_weight_type(const attune_tensor &tensor, const char *name) {
+    const int type = raw_value(tensor.type);
+    ATTUNE_REQUIRE(type == ATTUNE_F32 || type == ATTUNE_BF16, "{}.type is {}; it must be ATTUNE_F32 ({}) or ATTUNE_BF16 ({})", name, type,
+                   static_cast<int>(ATTUNE_F32), static_cast<int>(ATTUNE_BF16));
+    return {};
+}
+
+Status check_matrix(const attune_tensor &tensor, const char *name) {
+    ATTUNE_TRY(check_weight_type(tensor, name));
+    ATTUNE_TRY(check_tensor(tensor, {name, tensor.type, 2, 2, Role::input, false}));
+    // The stride of a panel of both matrices counts in 32 bits.
+    constexpr int64_t most_in = INT32_MAX / (2 * PackedWeights::panel_columns);
+    ATTUNE_REQUIRE(tensor.extent[0] >= 1 && tensor.extent[0] <= INT32_MAX - PackedWeights::panel_columns,
+                   "{}.extent[0], its outputs, is {}; it must be 1 to {}", name, tensor.extent[0],
+                   INT32_MAX - PackedWeights::panel_columns);
+    ATTUNE_REQUIRE(tensor.extent[1] >= 1 && tensor.extent[1] <= most_in, "{}.extent[1], its inputs, is {}; it must be 1 to {}", name,
+                   tensor.extent[1], most_in);
+    return {};
+}
+
+Status check_desc(const attune_linear_desc *desc) {
+    ATTUNE_TRY(check_struct(desc, "desc", "attune_linear_desc_init"));
+    const int dtype = raw_value(desc->dtype), activation = raw_value(desc->activation);
+    ATTUNE_REQUIRE(dtype == ATTUNE_F32 || dtype == ATTUNE_BF16, "desc.dtype is {}; it must be ATTUNE_F32 ({}) or ATTUNE_BF16 ({})", dtype,
+                   static_cast<int>(ATTUNE_F32), static_cast<int>(ATTUNE_BF16));
+    ATTUNE_REQUIRE(activation >= ATTUNE_ACTIVATION_NONE && activation <= ATTUNE_SILU,
+                   "desc.activation is {}; it must be ATTUNE_ACTIVATION_NONE ({}) to ATTUNE_SILU ({})", activation,
+                   static_cast<int>(ATTUNE_ACTIVATION_NONE), static_cast<int>(ATTUNE_SILU));
+    const attune_tensor &weight = desc->weight;
+    ATTUNE_TRY(check_matrix(weight, "weight"));
+    if (desc->gate) {
+        ATTUNE_TRY(check_matrix(*desc->gate, "gate"));
+        ATTUNE_TRY(
+            check_extents(*desc->gate, "gate", {{weight.extent[0], "the outputs of weight"}, {weight.extent[1], "the inputs of weight"}}));
+    }
+    if (!desc->bias) return {};
+    ATTUNE_TRY(check_weight_type(*desc->bias, "bias"));
+    ATTUNE_TRY(check_tensor(*desc->bias, {"bias", desc->bias->type, 1, 1, Role::input, false}));
+    return check_extents(*desc->bias, "bias", {{weight.extent[0], "the outputs of weight"}});
+}
+
+Status choose_kernels(const attune_linear_desc &desc, attune_linear &linear) {
+    const char *schedule = desc.schedule ? desc.schedule : default_schedule;
+    ATTUNE_TRY(find_kernel({"linear", schedule, desc.dtype}, linear.kernel));
+    // A library without it does with `kernel`.
+    if (!desc.schedule && !find_kernel({"linear", few_rows_schedule, desc.dtype}, linear.few_rows).ok()) linear.few_rows = nullptr;
+    return {};
+}
+
+void copy_bias(const attune_tensor &bias, std::vector<float> &to) {
+    const int64_t stride = effective_stride(bias, 0);
+    for (int64_t i = 0; i < bias.extent[0]; ++i)
+        to[static_cast<size_t>(i)] = bias.type == ATTUNE_F32 ? static_cast<const float *>(bias.data)[i * stride]
+                                                             : bfloat16_value(static_cast<const uint16_t *>(bias.data)[i * stride]);
+}
+
+Status make_linear(const attune_linear_desc *desc, attune_linear &linear) {
+    ATTUNE_TRY(check_cpu_setting());
+    ATTUNE_TRY(check_desc(desc));
+    ATTUNE_TRY(choose_kernels(*desc, linear));
+    linear.dtype = desc->dtype, linear.activation = desc->activation, linear.gated = desc->gate != nullptr;
+    linear.out = desc->weight.extent[0], linear.in = desc->weight.extent[1];
+    ATTUNE_TRY(linear.weights.allocate(linear.dtype, linear.out, linear.in, linear.gated ? 2 : 1));
+    linear.weights.pack(desc->weight, 0);
+    if (desc->gate) linear.weights.pack(*desc->gate, 1);
+    linear.bias.resize(static_cast<size_t>(linear.weights.panels() * PackedWeights::panel_columns));
+    if (desc->bias) copy_bias(*desc->bias, linear.bias);
+    linear.zeros.resize(static_cast<size_t>(linear.out));
+    return {};
+}
+
+} // namespace
+
+const attune_kernel &kernel_for(const attune_linear &linear, int64_t rows) {
+    return linear.few_rows && rows <= most_few_rows ? *linear.few_rows : *linear.kernel;
+}
+
+} // namespace attune::runtime
+
+using attune::runtime::guarded;
+using attune::runtime::Status;
+
+extern "C" void attune_linear_desc_init(attune_linear_desc *desc) {
+    if (!desc) return;
+    *desc = {};
+    desc->struct_size = sizeof(*desc);
+    desc->dtype = ATTUNE_F32;
+}
+
+extern "C" attune_status attune_linear_create(const attune_linear_desc *desc, attune_linear **linear) {
+    return guarded([&]() -> Status {
+        ATTUNE_REQUIRE(linear != nullptr, "linear is NULL; it must point to where the layer goes");
+        auto made = std::make_unique<attune_linear>();
+        ATTUNE_TRY(attune::runtime::make_linear(desc, *made));
+        *linear = made.release();
+        return {};
+    });
+}
+
+extern "C" void attune_linear_destroy(attune_linear *linear) { delete linear; }
+
+extern "C" const attune_kernel *attune_linear_kernel_for(const attune_linear *linear, int64_t rows) {
+    return linear && rows >= 0 ? &attune::runtime::kernel_for(*linear, rows) : nullptr;
+}
+
+extern "C" int64_t attune_linear_in(const attune_linear *linear) { return linear ? linear->in : 0; }
+extern "C" int64_t attune_linear_out(const attune_linear *linear) { return linear ? linear->out : 0; }
+extern "C" size_t attune_linear_bytes(const attune_linear *linear) {
+    return linear ? linear->weights.bytes() + linear->bias.size() * sizeof(float) : 0;
+}

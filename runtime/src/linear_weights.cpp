@@ -1,0 +1,100 @@
+#include "linear_weights.h"
+
+#include <algorithm>
+#include <cstring>
+#include <sys/mman.h>
+
+#include "call.h"
+#include "tensor.h"
+
+namespace attune::runtime {
+
+namespace {
+
+// Large weights are read at the speed of memory only where few pages have to be looked up.
+constexpr size_t huge_page = size_t{1} << 21;
+constexpr int64_t words_at_once = 64; // a block of a panel, which stays in the first-level cache while its columns are filled in
+
+uint32_t bits_of(float value) {
+    uint32_t bits = 0;
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/** The bits of the nearest bf16, ties to even; a NaN stays one. */
+uint32_t rounded_half(float value) {
+    const uint32_t bits = bits_of(value);
+    if ((bits & 0x7fffffff) > 0x7f800000) return (bits | 0x00400000) >> 16;
+    return (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+}
+
+float value_of(float x) { return x; }
+float value_of(uint16_t x) { return bfloat16_value(x); }
+
+/** One column of a panel: words `first` to `end`, each `panel_columns` words apart. */
+template <typename Element> struct Column {
+    const Element *from; // of term 0
+    int64_t stride;
+    int64_t terms;
+    uint32_t *to; // of word 0
+
+    void copy(int64_t first, int64_t end) const {
+        for (int64_t word = first; word < end; ++word)
+            to[word * PackedWeights::panel_columns] = bits_of(value_of(from[word * stride]));
+    }
+    void copy_pairs(int64_t first, int64_t end) const {
+        for (int64_t word = first; word < end; ++word) {
+            const int64_t term = 2 * word;
+            const uint32_t low = rounded_half(value_of(from[term * stride]));
+            const uint32_t high = term + 1 < terms ? rounded_half(value_of(from[(term + 1) * stride])) : 0;
+            to[word * PackedWeights::panel_columns] = low | high << 16;
+        }
+    }
+};
+
+template <typename Element> void pack_panel(const attune_tensor &weight, bool pairs, int64_t panel, int64_t words, uint32_t *to) {
+    const int64_t first_row = panel * PackedWeights::panel_columns;
+    const int64_t rows = std::min(PackedWeights::panel_columns, weight.extent[0] - first_row);
+    const auto *from = static_cast<const Element *>(weight.data);
+    for (int64_t word = 0; word < words; word += words_at_once)
+        for (int64_t row = 0; row < rows; ++row) {
+            const Column<Element> column = {from + (first_row + row) * effective_stride(weight, 0), effective_stride(weight, 1),
+                                            weight.extent[1], to + row};
+            const int64_t end = std::min(words, word + words_at_once);
+            pairs ? column.copy_pairs(word, end) : column.copy(word, end);
+        }
+}
+
+} // namespace
+
+float bfloat16_value(uint16_t bits) {
+    const uint32_t wide = static_cast<uint32_t>(bits) << 16;
+    float value = 0;
+    std::memcpy(&value, &wide, sizeof value);
+    return value;
+}
+
+Status PackedWeights::allocate(attune_type dtype, int64_t out, int64_t in, int64_t matrices) {
+    dtype_ = dtype, matrices_ = matrices;
+    panels_ = (out + panel_columns - 1) / panel_columns;
+    words_per_column_ = dtype == ATTUNE_BF16 ? (in + 1) / 2 : in;
+    const size_t alignment = bytes() >= huge_page ? huge_page : 64;
+    const size_t size = (bytes() + alignment - 1) / alignment * alignment;
+    words_.reset(static_cast<uint32_t *>(std::aligned_alloc(alignment, size)));
+    if (!words_) return out_of_memory("the packed weight", static_cast<int64_t>(size));
+    if (alignment == huge_page) madvise(words_.get(), size, MADV_HUGEPAGE); // a wish: it may be refused
+    std::memset(words_.get(), 0, size);
+    return {};
+}
+
+void PackedWeights::pack(const attune_tensor &weight, int64_t matrix) {
+    for (int64_t panel = 0; panel < panels_; ++panel) {
+        uint32_t *to = words_.get() + (panel * matrices_ + matrix) * words_per_column_ * panel_columns;
+        if (weight.type == ATTUNE_BF16)
+            pack_panel<uint16_t>(weight, dtype_ == ATTUNE_BF16, panel, words_per_column_, to);
+        else
+            pack_panel<float>(weight, dtype_ == ATTUNE_BF16, panel, words_per_column_, to);
+    }
+}
+
+} // namespace attune::runtime
