@@ -49,6 +49,10 @@ private:
         if (negated) node.kind = MaskKind::negation;
         const bool parsed = negated ? parse_single(node.operands.emplace_back()) : parse_either(node) && expect(')', "to close a bracket");
         --depth_;
+        if (parsed && negated && node.operands[0].kind == MaskKind::negation) { // two cancel, and what may not be negated stands alone
+            MaskNode twice_negated = std::move(node.operands[0].operands[0]);
+            node = std::move(twice_negated);
+        }
         return parsed;
     }
 

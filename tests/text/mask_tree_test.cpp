@@ -56,7 +56,8 @@ TEST(MaskTree, BindsNotThenAndThenOr) {
     EXPECT_EQ(tree("!causal & prefix(2)"), "(& (! causal) prefix[2])");
     EXPECT_EQ(tree("!(causal & prefix(2))"), "(! (& causal prefix[2]))");
     EXPECT_EQ(tree("(causal | window(1,1)) & prefix(2)"), "(& (| causal window[1][1]) prefix[2])");
-    EXPECT_EQ(tree("!!causal"), "(! (! causal))");
+    EXPECT_EQ(tree("!!causal"), "causal");
+    EXPECT_EQ(tree("!!!causal"), "(! causal)");
     EXPECT_EQ(tree("causal&prefix(1)&prefix(2)"), "(& causal prefix[1] prefix[2])");
     EXPECT_EQ(tree("causal|prefix(1)|prefix(2)"), "(| causal prefix[1] prefix[2])");
     EXPECT_EQ(tree("((causal))"), "causal");
