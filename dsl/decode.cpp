@@ -64,7 +64,7 @@ void declare_chunk_merge(Decode &d) {
                finished_channel(d.merged(channel, vector, row, head, batch), closed(Fold::factor), denominator, attends));
 
     Expr kv_head = head / in.heads_per_group, of_row = token * in.heads_per_group + head % in.heads_per_group;
-    d.attention(dim, token, head, batch) = Halide::cast(in.output_type, d.result(dim % lanes, dim / lanes + 1, of_row, kv_head, batch));
+    d.attention(dim, token, head, batch) = as_type(in.output_type, d.result(dim % lanes, dim / lanes + 1, of_row, kv_head, batch));
     d.lse(token, head, batch) = d.result(0, 0, of_row, kv_head, batch);
 }
 

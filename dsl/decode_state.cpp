@@ -9,7 +9,6 @@
 namespace attune::dsl {
 
 using namespace axes;
-using Halide::cast;
 using Halide::Expr;
 using Halide::Func;
 using Halide::RDom;
@@ -21,7 +20,7 @@ void declare_output(Decode &d) {
     const AttentionInputs &in = d.inputs;
     const int lanes = d.blocking.lanes, panel_keys = d.blocking.keys_per_panel, streams = d.blocking.streams;
     auto value_channel = [&](const Expr &c, const Expr &of_lane, const Expr &of_stream, const Expr &at_step) {
-        return cast<float>(in.value(c, read_key(d, of_lane, of_stream, at_step), head, batch));
+        return as_float(in.value(c, read_key(d, of_lane, of_stream, at_step), head, batch));
     };
     Expr c = vector * lanes + channel;
     d.value(channel, vector, lane, stream, step, chunk, head, batch) =

@@ -18,6 +18,7 @@ attune_variant(attention           flash        0   f16_i8kv  avx512 avx2 x86-64
 attune_variant(attention           flash        0   bf16_i8kv avx512 avx2 x86-64)
 attune_variant(attention           decode       128 f32  avx512 avx2 x86-64)
 attune_variant(attention           decode       0   f32  avx512 avx2 x86-64)
+attune_variant(attention           decode       0   f16  avx512 avx2 x86-64)
 attune_variant(attention           decode       128 bf16 avx512 avx2 x86-64)
 attune_variant(attention           decode       0   bf16 avx512 avx2 x86-64)
 attune_variant(attention           decode       0   f32_i8kv  avx512 avx2 x86-64)
