@@ -89,7 +89,7 @@ def main():
     parser.add_argument("--peers", default=",".join(peers.PEERS), help="'' for none")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.5, help="of timing for each case, in each round")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     others = [name for name in options.peers.split(",") if name]
     for what, given, known in (("case", options.cases, peers.CASES), ("peer", others, peers.PEERS), ("type", options.dtype.split(","), peers.BOTH)):
         if unknown := [name for name in given if name not in known]:
