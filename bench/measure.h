@@ -12,7 +12,7 @@
 namespace attune::bench {
 
 struct Settings {
-    std::vector<std::string> schedules;
+    std::vector<std::string> schedules; // an empty one: Attune's choice
     int32_t threads = 1;
     double seconds = 0.5;                        // of timing for each schedule
     std::function<void(double fraction)> report; // called as the timing goes on; may be empty
@@ -20,7 +20,7 @@ struct Settings {
 
 /** One schedule's result on a case. */
 struct Measurement {
-    std::string schedule;
+    std::string schedule;    // that ran
     double seconds = 0;      // of the fastest call
     double max_error = 0;    // against float64, relative to max |v|
     int64_t workspace_bytes; // the most scratch memory a call held

@@ -22,7 +22,7 @@ namespace attune::tools {
 namespace {
 
 struct BenchOptions {
-    std::string case_name, shape, mask, dtype = "f32", schedules = "flash"; // empty: not given
+    std::string case_name, shape, mask, dtype = "f32", schedules; // empty: not given
     int64_t threads = 1;
     double seconds = 0.5;
     bool masks = false, scaling = false, json = false;
@@ -91,6 +91,7 @@ std::vector<bench::Case> chosen_cases(const BenchOptions &options) {
 }
 
 std::vector<std::string> chosen_schedules(const BenchOptions &options) {
+    if (options.schedules.empty()) return {""}; // Attune's choice
     std::vector<std::string> names = split(options.schedules), sorted = names;
     std::sort(sorted.begin(), sorted.end());
     if (sorted.front().empty()) bad_argument("--schedule is '{}'; it must be names with commas between them", options.schedules);
@@ -130,6 +131,7 @@ void run_bench(const BenchOptions &options) {
     bench::FmaPeak peak(settings.threads, type);
     BenchReport report(settings.threads, type, peak, bench::measure_read_bandwidth(settings.threads), options.json);
     std::vector<std::vector<double>> seconds(settings.schedules.size());
+    std::vector<std::string> names(settings.schedules.size()); // of those that ran last
     for (std::size_t i = 0; i < cases.size(); ++i) {
         const std::string title = fmt::format("[{}/{}] {}", i + 1, cases.size(), cases[i].name);
         progress.show(title);
@@ -142,11 +144,11 @@ void run_bench(const BenchOptions &options) {
         require_ok(result.status());
         report.add(cases[i], result.value());
         for (std::size_t s = 0; s < settings.schedules.size(); ++s)
-            seconds[s].push_back(result->schedules[s].seconds);
+            seconds[s].push_back(result->schedules[s].seconds), names[s] = result->schedules[s].schedule;
     }
     report.finish();
     for (std::size_t s = 0; options.scaling && s < settings.schedules.size(); ++s)
-        report.add_exponent(settings.schedules[s], fitted_exponent(cases, seconds[s]));
+        report.add_exponent(names[s], fitted_exponent(cases, seconds[s]));
 }
 
 } // namespace
@@ -165,7 +167,8 @@ void add_bench(CLI::App &parent) {
         instead->disable_flag_override()->excludes(name)->excludes(shape);
     masks->excludes(scaling);
     add_text(*app, "--dtype", options->dtype, "Type of the tensors: f32, f16 or bf16");
-    add_text(*app, "--schedule", options->schedules, "Schedules to time in turn, with commas between them; flash by default");
+    add_text(*app, "--schedule", options->schedules,
+             "Schedules to time in turn, with commas between them; by default the one that Attune chooses for the case");
     add_integer(*app, "--threads", options->threads, 1, max_threads, "Threads; 1 by default");
     add_double(*app, "--seconds", options->seconds, positive, "Seconds of timing for each case and schedule; 0.5 by default");
     app->add_flag("--json", options->json, "Print one JSON object a line")->disable_flag_override();

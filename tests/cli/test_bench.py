@@ -40,6 +40,10 @@ class Bench(command.CommandTest):
         for line in lines:
             self.assertAlmostEqual(line["gflops"] * line["ms"] * 1e6 / (2 * 2 * 40 * 50 * (16 + 8)), 1, delta=2e-3)
 
+    def test_schedule_by_default(self):
+        (few,), (many,) = (self.lines("--shape", shape) for shape in ("1,8,2,1,64,16", "1,8,2,9,64,16"))
+        self.assertEqual((few["schedule"], many["schedule"]), ("decode", "flash"))
+
     def test_pairs_attended_are_counted(self):
         shape, each = ("--shape", "1,2,1,40,50,16,8"), 2 * 2 * (16 + 8)
         self.assert_counts(each * (40 * 50 - 39 * 40 / 2), *shape, "--mask", "causal(bottom_right)")
