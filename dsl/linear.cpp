@@ -1,6 +1,7 @@
 #include "dsl/linear.h"
 
 #include "dsl/axes.h"
+#include "dsl/prefetch.h"
 
 namespace attune::dsl {
 
@@ -18,7 +19,8 @@ class Declaration {
 public:
     Declaration(const LinearInputs &inputs, const LinearBlocking &blocking) : in(inputs) {
         l.inputs = inputs, l.blocking = blocking;
-        l.operand = Func("operand"), l.terms = Func("terms"), l.dot = Func("dot"), l.sum = Func("sum");
+        l.blocking.copies_weights = blocking.copies_weights && l.parts_of_word() == 2;
+        l.operand = Func("operand"), l.terms = Func("terms"), l.fed = Func("fed"), l.dot = Func("dot"), l.sum = Func("sum");
         l.activated = Func("activated"), l.y = Func("y");
     }
 
@@ -34,8 +36,6 @@ private:
     const LinearInputs &in;
     Linear l;
 
-    bool multiplies_pairs() const { return l.blocking.products.pairs; }
-
     void operand() {
         const int rows = l.blocking.rows_per_tile, depth = l.blocking.products.depth();
         auto term = [&](const Expr &which_term) {
@@ -47,21 +47,26 @@ private:
     }
 
     void sums() {
-        const int parts = l.pairs() && !multiplies_pairs() ? 2 : 1, words = l.words_per_block();
+        const int parts = l.parts_of_word(), words = l.words_per_block();
         const int terms_per_word = l.pairs() ? 2 : 1;
         Expr all_words = (in.terms + terms_per_word - 1) / terms_per_word;
         auto packed = [&](const Expr &at) {
-            return in.weight(lane, min(likely(block * words + at), all_words - 1), which, clamp(panel, 0, in.panels - 1));
+            return in.weight(lane, min(block * words + at, all_words - 1), which, clamp(panel, 0, in.panels - 1));
         };
         l.terms(lane, part, word, which, panel, block) =
             parts == 2 ? Halide::reinterpret<float>(select(part == 0, packed(word) << 16, packed(word) & Expr(uint32_t(0xffff0000))))
                        : packed(word);
 
+        Expr ahead = word + l.blocking.words_ahead;
+        if (l.blocking.copies_weights) ahead = min(ahead, words - 1);
+        Expr now = l.terms(lane, part, word, which, panel, block), later = l.terms(lane, part, ahead, which, panel, block);
+        l.fed(lane, part, word, which, panel, block) = l.blocking.words_ahead > 0 ? with_prefetch(now, later) : now;
+
         l.blocks = Halide::RDom(0, (all_words + words - 1) / words, "blocks");
         l.in_block = Halide::RDom(0, parts, 0, words, "in_block");
         l.in_block.where(l.in_block.y < all_words - block * words);
         Expr x = l.operand(l.in_block.y * parts + l.in_block.x, row, tile, block);
-        Expr weight = l.terms(lane, l.in_block.x, l.in_block.y, which, panel, block);
+        Expr weight = l.fed(lane, l.in_block.x, l.in_block.y, which, panel, block);
         l.dot(lane, row, which, panel, tile, block) = 0.0f;
         l.dot(lane, row, which, panel, tile, block) = l.blocking.products.add(l.dot(lane, row, which, panel, tile, block), x, weight);
         l.sum(lane, row, which, panel, tile) = 0.0f;
@@ -90,6 +95,8 @@ private:
 } // namespace
 
 int Linear::words_per_block() const { return packed_weight::terms_per_block / (pairs() ? 2 : 1); }
+
+int Linear::parts_of_word() const { return pairs() && !blocking.products.pairs ? 2 : 1; }
 
 Linear linear(const LinearInputs &inputs, const LinearBlocking &blocking) { return Declaration(inputs, blocking).declare(); }
 

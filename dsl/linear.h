@@ -15,7 +15,7 @@ namespace attune::dsl {
  * is the weight and 1 the gate. Outputs past the last and terms past the last are 0. */
 namespace packed_weight {
 constexpr int panel_columns = 32;
-constexpr int terms_per_block = 256; // of a dot product, that are summed before they're added to those before them
+constexpr int terms_per_block = 512; // of a dot product, that are summed before they're added to those before them
 } // namespace packed_weight
 
 struct LinearInputs {
@@ -35,8 +35,10 @@ struct LinearInputs {
 /** What a schedule chooses of its shape. None of it changes a bit of the result, but for `products`: sums run over blocks of terms, and in
  * a block from the first term to the last. */
 struct LinearBlocking {
-    int rows_per_tile = 4; // rows whose sums are in registers at once
-    Products products;     // of pairs: what multiplies the packed pairs as they are
+    int rows_per_tile = 4;       // rows whose sums are in registers at once
+    Products products;           // of pairs: what multiplies the packed pairs as they are
+    int words_ahead = 0;         // of the weight that is read, that one is asked for; 0: no prefetches
+    bool copies_weights = false; // pairs that become f32 are stored so, a block at a time; only what lies in the block is asked for
 };
 
 /** Rows come in tiles: row = tile * rows_per_tile + row in the tile. Those past the last repeat it, and aren't stored. */
@@ -44,7 +46,8 @@ struct Linear {
     LinearInputs inputs;
     LinearBlocking blocking;
     Halide::Func operand;   // (term or pair, row, tile, block): x as the products take it, 0 past the last term
-    Halide::Func terms;     // f32 (lane, part, word, which, panel, block): packed weights, of pairs each by itself
+    Halide::Func terms;     // (lane, part, word, which, panel, block): packed weights as the products take them
+    Halide::Func fed;       // the same, one vector at a time, those ahead being asked for
     Halide::Func dot;       // (lane, row, which, panel, tile, block): the sum over one block's terms
     Halide::Func sum;       // (lane, row, which, panel, tile): over all blocks
     Halide::Func activated; // (lane, row, panel, tile): activation(x G^T) with a gate, else activation(x W^T + b)
@@ -54,6 +57,7 @@ struct Linear {
     std::vector<Halide::RDom> activations; // over rows of a tile, empty but for that of the activation in use; stage i + 1 of `activated`
 
     int words_per_block() const;
+    int parts_of_word() const;                                  // that are multiplied one after the other
     bool pairs() const { return inputs.weight_type.is_uint(); } // packed weights are pairs of bf16
 };
 

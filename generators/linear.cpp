@@ -1,5 +1,6 @@
 // The linear layer.
 #include "dsl/linear.h"
+#include "dsl/prefetch.h"
 
 #include "generators/bind.h"
 
@@ -28,12 +29,13 @@ public:
         const schedules::Machine machine = schedules::machine(get_target(), dtype);
         const auto &schedule = known(schedules::linear_schedules(), schedule_name);
         const Halide::Expr rows = x.dim(1).extent();
-        const dsl::LinearInputs inputs = {x,     weight,     bias,          residual, x.dim(0).extent(), rows, weight.dim(3).extent(),
-                                          gated, activation, weight_type(), dtype};
+        const Halide::Expr terms = x.dim(0).extent(), panels = weight.dim(3).extent();
+        const dsl::LinearInputs inputs = {x, weight, bias, residual, terms, rows, panels, gated, activation, weight_type(), dtype};
         const dsl::Linear declared = dsl::linear(inputs, schedule.shape(machine, 0, rows));
         y = declared.y;
         schedule.apply(declared, machine);
-        bind(rows, weight.dim(3).extent());
+        dsl::lower_prefetches(get_pipeline());
+        bind(rows, panels);
     }
 
 private:

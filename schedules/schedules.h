@@ -41,6 +41,8 @@ void vectorized_softmax_columns(const dsl::Softmax &softmax, const Machine &mach
 
 dsl::LinearBlocking tiles_blocking(const Machine &machine, int head_dim, const Halide::Expr &rows);
 void tiles_linear(const dsl::Linear &linear, const Machine &machine);
+dsl::LinearBlocking row_blocking(const Machine &machine, int head_dim, const Halide::Expr &rows);
+void row_linear(const dsl::Linear &linear, const Machine &machine);
 dsl::LinearBlocking rows_blocking(const Machine &machine, int head_dim, const Halide::Expr &rows);
 void rows_linear(const dsl::Linear &linear, const Machine &machine);
 

@@ -53,7 +53,8 @@ const std::vector<LinearSchedule> &linear_schedules() {
         {"reference", "x86", "every Func in memory, no loop changed", reference_linear_blocking, reference_linear},
         {"tiles", "x86", "a tile of rows and columns at a time in registers, blocks of weights and rows in cache", x86::tiles_blocking,
          x86::tiles_linear},
-        {"rows", "x86", "few rows: several panels of weights at a time, each weight read once", x86::rows_blocking, x86::rows_linear},
+        {"row", "x86", "one row: several panels of weights at a time, at the speed of memory", x86::row_blocking, x86::row_linear},
+        {"rows", "x86", "few rows: weights read once from memory for all of them", x86::rows_blocking, x86::rows_linear},
     };
     return table;
 }

@@ -10,6 +10,7 @@ namespace attune::runtime {
 namespace {
 
 constexpr const char *default_schedule = "tiles";
+constexpr const char *row_schedule = "row";
 constexpr const char *few_rows_schedule = "rows";
 constexpr int64_t most_few_rows = 8; // up to which each weight read once for all rows is what counts
 
@@ -57,8 +58,11 @@ Status check_desc(const attune_linear_desc *desc) {
 Status choose_kernels(const attune_linear_desc &desc, attune_linear &linear) {
     const char *schedule = desc.schedule ? desc.schedule : default_schedule;
     ATTUNE_TRY(find_kernel({"linear", schedule, desc.dtype}, linear.kernel));
-    // A library without it does with `kernel`.
-    if (!desc.schedule && !find_kernel({"linear", few_rows_schedule, desc.dtype}, linear.few_rows).ok()) linear.few_rows = nullptr;
+    linear.few_rows = linear.one_row = linear.kernel;
+    if (desc.schedule) return {};
+    // A library without one of these does with `kernel`.
+    if (!find_kernel({"linear", few_rows_schedule, desc.dtype}, linear.few_rows).ok()) linear.few_rows = linear.kernel;
+    if (!find_kernel({"linear", row_schedule, desc.dtype}, linear.one_row).ok()) linear.one_row = linear.few_rows;
     return {};
 }
 
@@ -87,7 +91,8 @@ Status make_linear(const attune_linear_desc *desc, attune_linear &linear) {
 } // namespace
 
 const attune_kernel &kernel_for(const attune_linear &linear, int64_t rows) {
-    return linear.few_rows && rows <= most_few_rows ? *linear.few_rows : *linear.kernel;
+    if (rows <= 1) return *linear.one_row;
+    return rows <= most_few_rows ? *linear.few_rows : *linear.kernel;
 }
 
 } // namespace attune::runtime

@@ -8,7 +8,8 @@
 
 struct attune_linear {
     const attune_kernel *kernel = nullptr;
-    const attune_kernel *few_rows = nullptr; // for few rows, where the choice is Attune's; nullptr: `kernel` does them, too
+    const attune_kernel *one_row = nullptr; // for one row, and for few, where the choice is Attune's
+    const attune_kernel *few_rows = nullptr;
     attune_type dtype = ATTUNE_F32;
     int64_t in = 0;
     int64_t out = 0;

@@ -7,6 +7,7 @@
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
 #include "schedules/x86/loops.h"
+#include "schedules/x86/pairs.h"
 
 namespace attune::schedules::x86 {
 
@@ -264,16 +265,6 @@ private:
         by_lane.update().reorder(row, lane, panels).vectorize(row, lanes).unroll(row).unroll(lane);
     }
 };
-
-} // namespace
-
-namespace {
-
-// The function of Halide's runtime that is this one instruction. Lanes must come in sixteens, as they do: there is none for one alone.
-Halide::Expr vdpbf16ps(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b) {
-    using Halide::Internal::Call;
-    return Call::make(Halide::Float(32), "dpbf16ps", {sum, a, b}, Call::PureExtern);
-}
 
 } // namespace
 

@@ -1,10 +1,12 @@
 // The linear layer for x86: tiles of sums in registers.
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
+#include "schedules/x86/pairs.h"
 
 namespace attune::schedules::x86 {
 
 using namespace dsl::axes;
+using Halide::Expr;
 using Halide::Func;
 using Halide::TailStrategy;
 using Halide::Var;
@@ -13,13 +15,14 @@ namespace {
 
 constexpr int panel_columns = dsl::packed_weight::panel_columns;
 const Var tile_task{"tile_task"}, panel_task{"panel_task"}, part_of_panel{"part_of_panel"}, in_part{"in_part"};
+const Var group{"group"}, in_group{"in_group"};
 
 /** How the loops over tiles and panels are cut. */
 struct Tasks {
-    int tiles_per_task;
-    int panels_per_task;
+    Expr tiles_per_task;
+    Expr panels_per_task;
     int columns_per_tile; // of a register tile, at most a panel's
-    int panels_per_tile;  // or several panels
+    int panels_per_tile;  // or whole panels
 };
 
 class LinearSchedules {
@@ -60,42 +63,118 @@ private:
             activated.update(i).reorder(lane, l.activations[i].x).vectorize(lane, lanes);
     }
 
+    // Sums of a panel's tiles lie one after the other, as they are read and written.
     void sums() const {
         Func sum = l.sum, dot = l.dot;
         const Var which = sum.args()[2];
-        sum.compute_at(l.y, task).bound_extent(lane, panel_columns).bound_extent(row, rows).vectorize(lane, lanes);
+        sum.compute_at(l.y, task).reorder_storage({lane, row, tile, which, panel});
+        sum.bound_extent(lane, panel_columns).bound_extent(row, rows).vectorize(lane, lanes);
         sum.update()
             .split(lane, part_of_panel, in_part, tasks.columns_per_tile)
-            .reorder({in_part, row, tile, part_of_panel, which, panel, l.blocks.x})
+            .split(panel, group, in_group, tasks.panels_per_tile, TailStrategy::RoundUp)
+            .reorder({in_part, in_group, row, tile, part_of_panel, which, group, l.blocks.x})
             .vectorize(in_part, lanes)
             .unroll(in_part)
+            .unroll(in_group)
             .unroll(row);
-        one_of_each(dot, {which, panel, tile, block});
-        dot.compute_at(sum, tile).bound_extent(lane, tasks.columns_per_tile).bound_extent(row, rows);
-        dot.vectorize(lane, lanes).unroll(lane).unroll(row);
-        dot.update().reorder(lane, row, l.in_block.x, l.in_block.y).vectorize(lane, lanes).unroll(lane).unroll(row).unroll(l.in_block.x);
+        one_of_each(dot, {which, tile, block});
+        dot.compute_at(sum, tile)
+            .bound_extent(lane, tasks.columns_per_tile)
+            .bound_extent(row, rows)
+            .bound_extent(panel, tasks.panels_per_tile);
+        dot.vectorize(lane, lanes).unroll(lane).unroll(row).unroll(panel);
+        dot.update()
+            .reorder(lane, panel, row, l.in_block.x, l.in_block.y)
+            .vectorize(lane, lanes)
+            .unroll(lane)
+            .unroll(row)
+            .unroll(panel)
+            .unroll(l.in_block.x);
     }
 
     void operands() const {
-        Func operand = l.operand;
+        Func operand = l.operand, fed = l.fed, terms = l.terms;
+        const Var part = fed.args()[1], word = fed.args()[2], which = fed.args()[3];
         one_of_each(operand, {block});
-        operand.compute_at(l.sum, l.blocks.x).bound_extent(row, rows);
+        operand.compute_at(l.sum, l.blocks.x).hoist_storage(l.y, task).bound_extent(row, rows);
         operand.bound_storage(dim, dsl::packed_weight::terms_per_block).vectorize(dim, lanes, TailStrategy::GuardWithIf);
+        const int parts = l.parts_of_word();
+        one_of_each(fed, {word, which, block});
+        fed.compute_at(l.dot, l.in_block.y)
+            .bound_extent(lane, tasks.columns_per_tile)
+            .bound_extent(part, parts)
+            .bound_extent(panel, tasks.panels_per_tile);
+        fed.vectorize(lane, lanes).unroll(lane).unroll(part).unroll(panel);
+        if (!l.blocking.copies_weights) return;
+        one_of_each(terms, {which, panel, block});
+        terms.compute_at(l.sum, which)
+            .hoist_storage(l.y, task)
+            .bound_extent(lane, panel_columns)
+            .bound_extent(part, parts)
+            .bound_extent(word, l.words_per_block());
+        terms.reorder(lane, part, word).vectorize(lane, lanes).unroll(lane).unroll(part);
     }
 };
 
 } // namespace
 
-dsl::LinearBlocking tiles_blocking(const Machine &, int, const Halide::Expr &) { return {12, {}}; }
+namespace {
 
-void tiles_linear(const dsl::Linear &linear, const Machine &machine) {
-    LinearSchedules(linear, machine, {16, 8, 2 * machine.float_lanes, 1}).apply();
+dsl::LinearBlocking blocking_of(const Machine &machine, int rows_per_tile) {
+    dsl::LinearBlocking blocking;
+    blocking.rows_per_tile = rows_per_tile;
+    if (machine.bfloat16_pairs) blocking.products = {true, vdpbf16ps};
+    return blocking;
 }
 
-dsl::LinearBlocking rows_blocking(const Machine &, int, const Halide::Expr &) { return {4, {}}; }
+bool many_registers(const Machine &machine) { return machine.vector_registers >= 32; }
 
-void rows_linear(const dsl::Linear &linear, const Machine &machine) {
-    LinearSchedules(linear, machine, {2, 4, 2 * machine.float_lanes, 1}).apply();
+Expr tasks_of(const Expr &count, const Expr &per_task) { return (count + per_task - 1) / per_task; }
+
+} // namespace
+
+// 24 sums in registers (of 16 registers, 12), two vectors of weights and a broadcast: 14 loads to 24 multiply-adds. Weights of bf16 become
+// f32 once for all tiles of a task, where pairs aren't multiplied as they are.
+dsl::LinearBlocking tiles_blocking(const Machine &machine, int, const Expr &) {
+    dsl::LinearBlocking blocking = blocking_of(machine, many_registers(machine) ? 12 : 6);
+    blocking.words_ahead = 16;
+    blocking.copies_weights = true;
+    return blocking;
+}
+
+// Tasks of up to 192 rows, so that weights are rarely read from far away, and of up to 1024 columns, so that rows are rarely copied.
+// Where that makes too few tasks for several threads, they're of fewer rows, and then of fewer columns. No sum changes by it.
+void tiles_linear(const dsl::Linear &l, const Machine &machine) {
+    const int most_tiles = 16, most_panels = 32, least = 4, wanted = 6;
+    const Expr tiles = tasks_of(l.inputs.rows, l.blocking.rows_per_tile), panels = l.inputs.panels;
+    const Expr tiles_per_task = clamp(tiles * tasks_of(panels, most_panels) / wanted, least, most_tiles);
+    const Expr shares = max(1, wanted / tasks_of(tiles, tiles_per_task));
+    const Expr panels_per_task = clamp(tasks_of(panels, shares), least, most_panels);
+    LinearSchedules(l, machine, {tiles_per_task, panels_per_task, 2 * machine.float_lanes, 1}).apply();
+}
+
+// Memory is the limit: four streams of weights keep more of it busy than one (measured: 13.3 GB/s with one, 16.6 with four, where plain
+// reading does 17.0).
+dsl::LinearBlocking row_blocking(const Machine &machine, int, const Expr &) {
+    dsl::LinearBlocking blocking = blocking_of(machine, 1);
+    blocking.words_ahead = 32;
+    return blocking;
+}
+
+void row_linear(const dsl::Linear &l, const Machine &machine) {
+    const int panels = many_registers(machine) ? 4 : machine.fused ? 2 : 1;
+    LinearSchedules(l, machine, {1, panels, panel_columns, panels}).apply();
+}
+
+dsl::LinearBlocking rows_blocking(const Machine &machine, int, const Expr &) {
+    dsl::LinearBlocking blocking = blocking_of(machine, 4);
+    blocking.words_ahead = 64;
+    return blocking;
+}
+
+void rows_linear(const dsl::Linear &l, const Machine &machine) {
+    const int panels = many_registers(machine) ? 2 : 1;
+    LinearSchedules(l, machine, {2, 2, 2 * machine.float_lanes, panels}).apply();
 }
 
 } // namespace attune::schedules::x86

@@ -69,6 +69,9 @@ protected:
         ASSERT_TRUE(status.ok()) << status.message;
         const std::vector<double> exact = linear_in_double(problem(c)), rounded = linear_in_float(problem(c));
         Tolerance tolerance = twice_rounded(exact, rounded, largest_magnitude(exact));
+        // The textbook form may be right by chance where there are few values: what a sum in f32 strays by in the mean is allowed, too.
+        const double terms = static_cast<double>(c.weight.extents()[1]);
+        tolerance.absolute += 6e-8 * std::sqrt(terms) * std::max(1.0, largest_magnitude(exact));
         if (type() == ATTUNE_BF16) tolerance.absolute += half_ulp(type(), largest_magnitude(exact));
         EXPECT_TRUE(agrees(c.y.values(), exact, tolerance));
     }
@@ -80,11 +83,11 @@ protected:
     }
 };
 
-// Around the sizes that kernels count in: tiles of 4 and 12 rows, panels of 32 columns, pairs and blocks of 256 terms.
+// Around the sizes that kernels count in: tiles of 4 and 12 rows, panels of 32 columns, pairs and blocks of 512 terms.
 TEST_P(LinearKernels, AnyShape) {
     const bool slow = is_reference(*GetParam());
     for (int64_t rows : {1, 2, 5, 8, 9, 12, 13, 40})
-        for (int64_t in : slow ? Extents{1, 7, 257} : Extents{1, 2, 7, 64, 255, 256, 257, 515})
+        for (int64_t in : slow ? Extents{1, 7, 513} : Extents{1, 2, 7, 64, 511, 512, 513, 1027})
             for (int64_t out : slow ? Extents{1, 33} : Extents{1, 8, 31, 32, 33, 100}) {
                 SCOPED_TRACE(std::to_string(rows) + " rows, " + std::to_string(in) + " to " + std::to_string(out));
                 expect_right(plain({rows}, in, out));
@@ -172,7 +175,7 @@ TEST_P(LinearKernels, NaNStaysInItsRow) {
 }
 
 TEST_P(LinearKernels, GivesTheSameBitsForAnyNumberOfThreads) {
-    LinearCase c = plain({50}, 300, 333);
+    LinearCase c = plain({50}, 600, 333);
     add_everything(c);
     const std::vector<uint8_t> one = bytes_with(c, 1);
     for (int32_t threads : {2, 3, 7})
@@ -181,16 +184,16 @@ TEST_P(LinearKernels, GivesTheSameBitsForAnyNumberOfThreads) {
 
 // A prompt's rows computed together, then one by one as they're decoded: the same numbers.
 TEST_P(LinearKernels, ARowDoesNotDependOnTheOthers) {
-    LinearCase all = plain({29}, 600, 75);
+    LinearCase all = plain({29}, 1100, 75);
     add_everything(all);
     ASSERT_TRUE(run(all, all.y).ok());
     // The reference is for plain x86-64 alone, where a sum of products is rounded differently.
-    std::vector<std::string> schedules = {"tiles", "rows"};
+    std::vector<std::string> schedules = {"tiles", "rows", "row"};
     if (is_reference(*GetParam())) schedules = {"reference"};
     for (int64_t row : {0, 13, 28}) {
         LinearCase one = all;
-        one.x = TypedTensor(type(), {1, 600}), one.y = TypedTensor(type(), {1, 75}), one.residual = TypedTensor(type(), {1, 75});
-        for_each_index({1, 600}, [&](const Extents &index) { one.x.set(index, all.x.get({row, index[1]})); });
+        one.x = TypedTensor(type(), {1, 1100}), one.y = TypedTensor(type(), {1, 75}), one.residual = TypedTensor(type(), {1, 75});
+        for_each_index({1, 1100}, [&](const Extents &index) { one.x.set(index, all.x.get({row, index[1]})); });
         for_each_index({1, 75}, [&](const Extents &index) { one.residual->set(index, all.residual->get({row, index[1]})); });
         for (const std::string &schedule : schedules) {
             ASSERT_TRUE(run(one, one.y, nullptr, schedule).ok());
