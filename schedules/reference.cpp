@@ -59,6 +59,11 @@ void reference_linear(const dsl::Linear &l, const Machine &) { compute_all_at_ro
 
 void reference_merge(const dsl::Merge &m, const Machine &) { compute_all_at_root({m.factors}); }
 
+void reference_norm(const dsl::Norm &n, const Machine &) {
+    compute_all_at_root({n.lane_squares, n.squares});
+    if (n.kind == dsl::NormKind::layer) compute_all_at_root({n.lane_sum, n.sum});
+}
+
 void reference_slopes(const dsl::AlibiSlopes &, const Machine &) {}
 
 void reference_relative_bias(const dsl::RelativeBias &r, const Machine &) { compute_all_at_root({r.bucket}); }

@@ -15,6 +15,7 @@ void reference_softmax(const dsl::Softmax &softmax, const Machine &machine);
 dsl::LinearBlocking reference_linear_blocking(const Machine &machine, int head_dim, const Halide::Expr &rows);
 void reference_linear(const dsl::Linear &linear, const Machine &machine);
 void reference_merge(const dsl::Merge &merge, const Machine &machine);
+void reference_norm(const dsl::Norm &norm, const Machine &machine);
 void reference_slopes(const dsl::AlibiSlopes &slopes, const Machine &machine);
 void reference_relative_bias(const dsl::RelativeBias &bias, const Machine &machine);
 void reference_rotary(const dsl::Rotary &rotary, const Machine &machine);
@@ -47,6 +48,9 @@ dsl::LinearBlocking rows_blocking(const Machine &machine, int head_dim, const Ha
 void rows_linear(const dsl::Linear &linear, const Machine &machine);
 
 void vectorized_merge(const dsl::Merge &merge, const Machine &machine);
+int norm_lanes(const Machine &machine, int head_dim, const Halide::Expr &channels);
+void vectorized_norm(const dsl::Norm &norm, const Machine &machine);
+void vectorized_row_sum(const dsl::RowSum &sum, const Machine &machine);
 void vectorized_slopes(const dsl::AlibiSlopes &slopes, const Machine &machine);
 void vectorized_relative_bias(const dsl::RelativeBias &bias, const Machine &machine);
 void vectorized_rotary(const dsl::Rotary &rotary, const Machine &machine);

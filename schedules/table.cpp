@@ -67,6 +67,21 @@ const std::vector<MergeSchedule> &merge_schedules() {
     return table;
 }
 
+const std::vector<NormSchedule> &norm_schedules() {
+    static const std::vector<NormSchedule> table = {
+        {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_norm},
+        {"vectorized", "x86", "a row at a time, in vectors", x86::norm_lanes, x86::vectorized_norm},
+    };
+    return table;
+}
+
+const std::vector<RowSumSchedule> &row_sum_schedules() {
+    static const std::vector<RowSumSchedule> table = {
+        {"vectorized", "x86", "a row at a time, in vectors", no_shape, x86::vectorized_row_sum},
+    };
+    return table;
+}
+
 const std::vector<SlopesSchedule> &slopes_schedules() {
     static const std::vector<SlopesSchedule> table = {
         {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_slopes},

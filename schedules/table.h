@@ -9,6 +9,7 @@
 #include "dsl/decode.h"
 #include "dsl/linear.h"
 #include "dsl/merge.h"
+#include "dsl/normalization.h"
 #include "dsl/position.h"
 #include "dsl/score.h"
 #include "dsl/softmax.h"
@@ -31,6 +32,8 @@ using WeightsSchedule = Schedule<dsl::AttentionWeights, int>; // shape: keys a p
 using SoftmaxSchedule = Schedule<dsl::Softmax, int>;          // shape: lanes
 using LinearSchedule = Schedule<dsl::Linear, dsl::LinearBlocking>;
 using MergeSchedule = Schedule<dsl::Merge, int>;
+using NormSchedule = Schedule<dsl::Norm, int>; // shape: lanes
+using RowSumSchedule = Schedule<dsl::RowSum, int>;
 using SlopesSchedule = Schedule<dsl::AlibiSlopes, int>;
 using RelativeBiasSchedule = Schedule<dsl::RelativeBias, int>;
 using RotarySchedule = Schedule<dsl::Rotary, int>;
@@ -45,6 +48,8 @@ const std::vector<SoftmaxSchedule> &softmax_schedules();
 const std::vector<SoftmaxSchedule> &softmax_columns_schedules(); // where another axis than that of the softmax is contiguous
 const std::vector<LinearSchedule> &linear_schedules();
 const std::vector<MergeSchedule> &merge_schedules();
+const std::vector<NormSchedule> &norm_schedules();
+const std::vector<RowSumSchedule> &row_sum_schedules();
 const std::vector<SlopesSchedule> &slopes_schedules();
 const std::vector<RelativeBiasSchedule> &relative_bias_schedules();
 const std::vector<RotarySchedule> &rotary_schedules();

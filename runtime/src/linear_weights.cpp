@@ -21,12 +21,7 @@ uint32_t bits_of(float value) {
     return bits;
 }
 
-/** The bits of the nearest bf16, ties to even; a NaN stays one. */
-uint32_t rounded_half(float value) {
-    const uint32_t bits = bits_of(value);
-    if ((bits & 0x7fffffff) > 0x7f800000) return (bits | 0x00400000) >> 16;
-    return (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-}
+uint32_t rounded_half(float value) { return bfloat16_bits(value); }
 
 float value_of(float x) { return x; }
 float value_of(uint16_t x) { return bfloat16_value(x); }
@@ -66,6 +61,13 @@ template <typename Element> void pack_panel(const attune_tensor &weight, bool pa
 }
 
 } // namespace
+
+uint16_t bfloat16_bits(float value) {
+    const uint32_t bits = bits_of(value);
+    // A NaN's payload may lie in the lower half: one bit of the upper keeps it a NaN.
+    if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<uint16_t>((bits | 0x00400000) >> 16);
+    return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
 
 float bfloat16_value(uint16_t bits) {
     const uint32_t wide = static_cast<uint32_t>(bits) << 16;

@@ -366,6 +366,34 @@ void attune_linear_args_init(attune_linear_args *args);
 /* A row's result doesn't depend on the other rows, however many there are. `call` may be NULL. */
 attune_status attune_linear_run(const attune_linear *linear, const attune_linear_args *args, attune_call *call);
 
+/* ---- Norms of rows: layer norm, (x - mean) / sqrt(variance + epsilon) w + b (Ba et al., arXiv 1607.06450), and RMS norm,
+ *      x / sqrt(mean of x^2 + epsilon) w (Zhang and Sennrich, arXiv 1910.07467) ------------------------------------------- */
+typedef struct attune_norm_args {
+    size_t struct_size;
+    attune_tensor x, y;          /* same shape, f32 or bf16: [..., C]; any strides, the last 1; y may be x itself */
+    const attune_tensor *weight; /* w: f32 or bf16 [C]; NULL: ones */
+    const attune_tensor *bias;   /* b, of layer norm: f32 or bf16 [C]; NULL: zeros */
+    float epsilon;               /* 0 or more; 1e-5 by default */
+    /* Both or neither, as x: sum = x + residual is written, and normalised. sum may be x or residual itself. */
+    const attune_tensor *residual, *sum;
+    const char *schedule;
+} attune_norm_args;
+void attune_norm_args_init(attune_norm_args *args);
+attune_status attune_layer_norm(const attune_norm_args *args, attune_call *call);
+attune_status attune_rms_norm(const attune_norm_args *args, attune_call *call);
+
+/* ---- Embedding: y = table[id], plus a learned position's row ----------------------------------------------------------- */
+typedef struct attune_embedding_args {
+    size_t struct_size;
+    attune_tensor ids;              /* i32 or i64 [..., tokens], any strides, 0 to vocab - 1 */
+    attune_tensor table;            /* f32 or bf16 [vocab, C], innermost stride 1 */
+    const attune_tensor *positions; /* optional, of table's type [P, C]: row offset + t is added to token t */
+    int64_t offset;
+    attune_tensor y; /* of table's type [..., tokens, C], innermost stride 1 */
+} attune_embedding_args;
+void attune_embedding_args_init(attune_embedding_args *args);
+attune_status attune_embedding(const attune_embedding_args *args);
+
 #ifdef __cplusplus
 }
 #endif

@@ -303,4 +303,37 @@ private:
     std::unique_ptr<attune_linear, Destroy> linear_;
 };
 
+struct NormOptions {
+    const TensorView *weight = nullptr, *bias = nullptr; // [C]: none; bias of layer norm alone
+    float epsilon = 1e-5f;
+    const TensorView *residual = nullptr, *sum = nullptr; // with them, sum = x + residual is written, and normalised
+    std::string schedule;
+};
+inline attune_norm_args norm_args(const TensorView &x, const TensorView &y, const NormOptions &options) {
+    attune_norm_args args;
+    attune_norm_args_init(&args);
+    args.x = x, args.y = y, args.weight = options.weight, args.bias = options.bias, args.epsilon = options.epsilon;
+    args.residual = options.residual, args.sum = options.sum, args.schedule = schedule_name(options.schedule);
+    return args;
+}
+inline Status layer_norm(const TensorView &x, const TensorView &y, const NormOptions &options = {}, attune_call *call = nullptr) {
+    const attune_norm_args args = norm_args(x, y, options);
+    return Status::from(attune_layer_norm(&args, call));
+}
+inline Status rms_norm(const TensorView &x, const TensorView &y, const NormOptions &options = {}, attune_call *call = nullptr) {
+    const attune_norm_args args = norm_args(x, y, options);
+    return Status::from(attune_rms_norm(&args, call));
+}
+
+struct EmbeddingOptions {
+    const TensorView *positions = nullptr; // [P, C]: none
+    int64_t offset = 0;                    // of token 0
+};
+inline Status embedding(const TensorView &ids, const TensorView &table, const TensorView &y, const EmbeddingOptions &options = {}) {
+    attune_embedding_args args;
+    attune_embedding_args_init(&args);
+    args.ids = ids, args.table = table, args.y = y, args.positions = options.positions, args.offset = options.offset;
+    return Status::from(attune_embedding(&args));
+}
+
 } // namespace attune

@@ -1,0 +1,41 @@
+// Layer norm and RMS norm of rows.
+#pragma once
+
+#include <Halide.h>
+
+namespace attune::dsl {
+
+/** layer: y = (x - mean) / sqrt(variance + epsilon) w + b (Ba et al., arXiv 1607.06450, section 3.1); the variance is that of the C
+ * channels, divided by C. rms: y = x / sqrt(mean of x^2 + epsilon) w (Zhang and Sennrich, arXiv 1910.07467, eq. 4). */
+enum class NormKind { layer, rms };
+
+struct NormInputs {
+    Halide::Func x;        // f32 or bf16 (channel, row)
+    Halide::Func weight;   // f32 (channel)
+    Halide::Func bias;     // f32 (channel); layer alone
+    Halide::Expr channels; // C
+    Halide::Expr epsilon;
+    Halide::Type type; // of y
+};
+
+/** A row's statistics are taken in f32; those of layer norm in two passes, so that a large mean costs no digits. */
+struct Norm {
+    NormKind kind;
+    Halide::Func lane_sum;     // (lane, row): of the channels c = lane (mod lanes); layer alone
+    Halide::Func sum;          // (row); layer alone
+    Halide::Func lane_squares; // (lane, row): of x - mean
+    Halide::Func squares;      // (row): their sum
+    Halide::Func y;            // (channel, row)
+    Halide::RDom chunks;       // over the channels, `lanes` at a time
+    Halide::RDom lanes;
+};
+
+Norm norm(NormKind kind, const NormInputs &inputs, int lanes);
+
+/** y = a + b of rows: the residual that a norm follows. */
+struct RowSum {
+    Halide::Func y; // (channel, row)
+};
+RowSum row_sum(const Halide::Func &a, const Halide::Func &b, const Halide::Type &type);
+
+} // namespace attune::dsl

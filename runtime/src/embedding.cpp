@@ -1,0 +1,109 @@
+#include <cstring>
+
+#include "error.h"
+#include "leading_rows.h"
+#include "linear_weights.h"
+#include "overlap.h"
+
+namespace attune::runtime {
+
+namespace {
+
+Status check_table(const attune_tensor &table, const char *name, const attune_embedding_args &args) {
+    ATTUNE_TRY(check_tensor(table, {name, args.y.type, 2, 2, Role::input, true}));
+    const int64_t channels = args.y.extent[args.y.rank - 1];
+    ATTUNE_REQUIRE(table.extent[1] == channels, "{}.extent[1] is {}; it must be {}, the channels of y", name, table.extent[1], channels);
+    ATTUNE_REQUIRE(!may_overlap(args.y, table), "y overlaps {} in memory; it must be apart from it", name);
+    return {};
+}
+
+int64_t id_at(const attune_tensor &ids, int64_t element) {
+    const void *from = element_at(ids, element);
+    return ids.type == ATTUNE_I64 ? *static_cast<const int64_t *>(from) : *static_cast<const int32_t *>(from);
+}
+
+/** Calls visit(id, token, element of y) for each id; token is its place on the last axis of ids. */
+template <typename Visit> Status for_each_id(const attune_embedding_args &args, const Visit &visit) {
+    const attune_tensor &ids = args.ids;
+    int64_t index[ATTUNE_MAX_RANK] = {};
+    for (;;) {
+        int64_t from = 0, to = 0;
+        for (int32_t i = 0; i < ids.rank; ++i)
+            from += index[i] * effective_stride(ids, i), to += index[i] * effective_stride(args.y, i);
+        ATTUNE_TRY(visit(id_at(ids, from), index[ids.rank - 1], to));
+        int32_t axis = ids.rank - 1;
+        while (axis >= 0 && ++index[axis] == ids.extent[axis])
+            index[axis--] = 0;
+        if (axis < 0) return {};
+    }
+}
+
+Status check_embedding(const attune_embedding_args &args) {
+    const int type = raw_value(args.y.type), ids = raw_value(args.ids.type);
+    ATTUNE_REQUIRE(type == ATTUNE_F32 || type == ATTUNE_BF16, "y.type is {}; it must be ATTUNE_F32 ({}) or ATTUNE_BF16 ({})", type,
+                   static_cast<int>(ATTUNE_F32), static_cast<int>(ATTUNE_BF16));
+    ATTUNE_REQUIRE(ids == ATTUNE_I32 || ids == ATTUNE_I64, "ids.type is {}; it must be ATTUNE_I32 ({}) or ATTUNE_I64 ({})", ids,
+                   static_cast<int>(ATTUNE_I32), static_cast<int>(ATTUNE_I64));
+    ATTUNE_TRY(check_tensor(args.ids, {"ids", args.ids.type, 1, ATTUNE_MAX_RANK - 1, Role::input, false}));
+    ATTUNE_TRY(check_tensor(args.y, {"y", args.y.type, args.ids.rank + 1, args.ids.rank + 1, Role::output, true}));
+    for (int32_t i = 0; i < args.ids.rank; ++i)
+        ATTUNE_REQUIRE(args.y.extent[i] == args.ids.extent[i], "y.extent[{}] is {}; it must be {}, as in ids", i, args.y.extent[i],
+                       args.ids.extent[i]);
+    ATTUNE_REQUIRE(!may_overlap(args.y, args.ids), "y overlaps ids in memory; it must be apart from it");
+    ATTUNE_TRY(check_table(args.table, "table", args));
+    if (!args.positions) return {};
+    ATTUNE_TRY(check_table(*args.positions, "positions", args));
+    const int64_t tokens = args.ids.extent[args.ids.rank - 1], rows = args.positions->extent[0];
+    ATTUNE_REQUIRE(args.offset >= 0 && args.offset <= rows - tokens,
+                   "offset is {}; it must be 0 to {}, for positions has {} rows and ids {} tokens", args.offset, rows - tokens, rows,
+                   tokens);
+    return {};
+}
+
+float sum_of(float a, float b) { return a + b; }
+uint16_t sum_of(uint16_t a, uint16_t b) { return bfloat16_bits(bfloat16_value(a) + bfloat16_value(b)); }
+
+template <typename Element> void add_row(const void *row, void *to, int64_t channels) {
+    const auto *from = static_cast<const Element *>(row);
+    auto *y = static_cast<Element *>(to);
+    for (int64_t c = 0; c < channels; ++c)
+        y[c] = sum_of(y[c], from[c]);
+}
+
+Status run_embedding(const attune_embedding_args &args) {
+    ATTUNE_TRY(for_each_id(args, [&](int64_t id, int64_t, int64_t) -> Status {
+        ATTUNE_REQUIRE(id >= 0 && id < args.table.extent[0], "ids has {}; it must be 0 to {}, for table has {} rows", id,
+                       args.table.extent[0] - 1, args.table.extent[0]);
+        return {};
+    }));
+    const int64_t channels = args.table.extent[1];
+    return for_each_id(args, [&](int64_t id, int64_t token, int64_t to) -> Status {
+        void *y = const_cast<void *>(element_at(args.y, to));
+        std::memcpy(y, element_at(args.table, id * effective_stride(args.table, 0)),
+                    static_cast<size_t>(channels) * element_size(args.y.type));
+        if (!args.positions) return {};
+        const void *row = element_at(*args.positions, (args.offset + token) * effective_stride(*args.positions, 0));
+        args.y.type == ATTUNE_F32 ? add_row<float>(row, y, channels) : add_row<uint16_t>(row, y, channels);
+        return {};
+    });
+}
+
+} // namespace
+
+} // namespace attune::runtime
+
+using namespace attune::runtime;
+
+extern "C" void attune_embedding_args_init(attune_embedding_args *args) {
+    if (!args) return;
+    *args = {};
+    args->struct_size = sizeof(*args);
+}
+
+extern "C" attune_status attune_embedding(const attune_embedding_args *args) {
+    return guarded([&]() -> Status {
+        ATTUNE_TRY(check_struct(args, "args", "attune_embedding_args_init"));
+        ATTUNE_TRY(check_embedding(*args));
+        return has_elements(args->y) ? run_embedding(*args) : Status();
+    });
+}

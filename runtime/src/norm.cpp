@@ -1,0 +1,133 @@
+#include "call.h"
+#include "elementwise.h"
+#include "error.h"
+#include "halide_buffer.h"
+#include "leading_rows.h"
+#include "linear_weights.h"
+#include "overlap.h"
+
+namespace attune::runtime {
+
+namespace {
+
+Status check_like_x(const attune_tensor &tensor, const char *name, Role role, const attune_tensor &x) {
+    ATTUNE_TRY(check_tensor(tensor, {name, x.type, x.rank, x.rank, role, true}));
+    for (int32_t i = 0; i < x.rank; ++i)
+        ATTUNE_REQUIRE(tensor.extent[i] == x.extent[i], "{}.extent[{}] is {}; it must be {}, as in x", name, i, tensor.extent[i],
+                       x.extent[i]);
+    return {};
+}
+
+Status check_place(const attune_tensor &output, const char *name, const attune_tensor *other, const char *other_name) {
+    ATTUNE_REQUIRE(!other || same_view(output, *other) || !may_overlap(output, *other),
+                   "{} overlaps {} in memory; it must be apart from it, or {} itself", name, other_name, other_name);
+    return {};
+}
+
+Status check_scale(const attune_tensor *scale, const char *name, const attune_norm_args &args) {
+    if (!scale) return {};
+    const int type = raw_value(scale->type);
+    ATTUNE_REQUIRE(type == ATTUNE_F32 || type == ATTUNE_BF16, "{}.type is {}; it must be ATTUNE_F32 ({}) or ATTUNE_BF16 ({})", name, type,
+                   static_cast<int>(ATTUNE_F32), static_cast<int>(ATTUNE_BF16));
+    ATTUNE_TRY(check_tensor(*scale, {name, scale->type, 1, 1, Role::input, false}));
+    ATTUNE_TRY(check_extents(*scale, name, {{args.x.extent[args.x.rank - 1], "the channels of x"}}));
+    ATTUNE_REQUIRE(!may_overlap(args.y, *scale), "y overlaps {} in memory; it must be apart from it", name);
+    return {};
+}
+
+Status check_norm(const attune_norm_args &args) {
+    const int type = raw_value(args.x.type);
+    ATTUNE_REQUIRE(type == ATTUNE_F32 || type == ATTUNE_BF16, "x.type is {}; it must be ATTUNE_F32 ({}) or ATTUNE_BF16 ({})", type,
+                   static_cast<int>(ATTUNE_F32), static_cast<int>(ATTUNE_BF16));
+    ATTUNE_TRY(check_tensor(args.x, {"x", args.x.type, 1, ATTUNE_MAX_RANK, Role::input, true}));
+    ATTUNE_TRY(check_like_x(args.y, "y", Role::output, args.x));
+    ATTUNE_TRY(check_place(args.y, "y", &args.x, "x"));
+    ATTUNE_TRY(check_scale(args.weight, "weight", args));
+    ATTUNE_TRY(check_scale(args.bias, "bias", args));
+    ATTUNE_REQUIRE(args.epsilon >= 0, "epsilon is {}; it must be 0 or more", args.epsilon);
+    ATTUNE_REQUIRE((args.residual == nullptr) == (args.sum == nullptr), "{} is NULL; residual and sum come together",
+                   args.residual ? "sum" : "residual");
+    if (!args.residual) return {};
+    ATTUNE_TRY(check_like_x(*args.residual, "residual", Role::input, args.x));
+    ATTUNE_TRY(check_like_x(*args.sum, "sum", Role::output, args.x));
+    ATTUNE_TRY(check_place(*args.sum, "sum", &args.x, "x"));
+    ATTUNE_TRY(check_place(*args.sum, "sum", args.residual, "residual"));
+    ATTUNE_REQUIRE(!may_overlap(args.y, *args.sum), "y overlaps sum in memory; it must be apart from it");
+    return check_place(args.y, "y", args.residual, "residual");
+}
+
+/** A weight or bias as contiguous f32; `otherwise` in each place where there is none. */
+void copy_scale(const attune_tensor *scale, float otherwise, int64_t channels, float *to) {
+    for (int64_t c = 0; c < channels; ++c) {
+        if (!scale) {
+            to[c] = otherwise;
+            continue;
+        }
+        const void *from = element_at(*scale, c * effective_stride(*scale, 0));
+        to[c] = scale->type == ATTUNE_F32 ? *static_cast<const float *>(from) : bfloat16_value(*static_cast<const uint16_t *>(from));
+    }
+}
+
+Status add_residual(const attune_norm_args &args, Call &call) {
+    const attune_kernel *kernel = nullptr;
+    ATTUNE_TRY(find_elementwise("row_sum", nullptr, kernel, args.x.type));
+    const int64_t channels = args.x.extent[args.x.rank - 1];
+    return LeadingRows({&args.x, args.residual, args.sum}).for_each([&](int64_t rows, const auto &stride, const auto &at) {
+        HalideBuffer a(element_at(args.x, at[0]), args.x.type, {{rows, stride[0]}, {channels, 1}});
+        HalideBuffer b(element_at(*args.residual, at[1]), args.x.type, {{rows, stride[1]}, {channels, 1}});
+        HalideBuffer y(element_at(*args.sum, at[2]), args.x.type, {{rows, stride[2]}, {channels, 1}});
+        void *arguments[4] = {nullptr, a.get(), b.get(), y.get()};
+        return run_kernel(*kernel, arguments, call);
+    });
+}
+
+Status run_norm(const char *operation, const attune_norm_args &args, Call &call) {
+    const attune_kernel *kernel = nullptr;
+    ATTUNE_TRY(find_elementwise(operation, args.schedule, kernel, args.x.type));
+    if (!has_elements(args.x)) return {};
+    const int64_t channels = args.x.extent[args.x.rank - 1];
+    Scratch<float> scales(call);
+    if (!scales.allocate(static_cast<size_t>(2 * channels))) return out_of_memory("the norm's weight", 8 * channels);
+    copy_scale(args.weight, 1, channels, scales.data());
+    copy_scale(args.bias, 0, channels, scales.data() + channels);
+    if (args.residual) ATTUNE_TRY(add_residual(args, call));
+    const attune_tensor &from = args.residual ? *args.sum : args.x;
+    HalideBuffer weight(scales.data(), ATTUNE_F32, {{channels, 1}}), bias(scales.data() + channels, ATTUNE_F32, {{channels, 1}});
+    float epsilon = args.epsilon;
+    return LeadingRows({&from, &args.y}).for_each([&](int64_t rows, const auto &stride, const auto &at) {
+        HalideBuffer x(element_at(from, at[0]), from.type, {{rows, stride[0]}, {channels, 1}});
+        HalideBuffer y(element_at(args.y, at[1]), from.type, {{rows, stride[1]}, {channels, 1}});
+        void *arguments[6] = {nullptr, x.get(), weight.get(), bias.get(), &epsilon, y.get()};
+        return run_kernel(*kernel, arguments, call);
+    });
+}
+
+Status norm(const char *operation, bool takes_bias, const attune_norm_args *args, attune_call *call) {
+    ATTUNE_TRY(check_struct(args, "args", "attune_norm_args_init"));
+    ATTUNE_TRY(check_call(call));
+    ATTUNE_REQUIRE(takes_bias || !args->bias, "bias is given; RMS norm has none");
+    ATTUNE_TRY(check_norm(*args));
+    Call scope(call);
+    return run_norm(operation, *args, scope);
+}
+
+} // namespace
+
+} // namespace attune::runtime
+
+using namespace attune::runtime;
+
+extern "C" void attune_norm_args_init(attune_norm_args *args) {
+    if (!args) return;
+    *args = {};
+    args->struct_size = sizeof(*args);
+    args->epsilon = 1e-5f;
+}
+
+extern "C" attune_status attune_layer_norm(const attune_norm_args *args, attune_call *call) {
+    return guarded([&]() -> Status { return norm("layer_norm", true, args, call); });
+}
+
+extern "C" attune_status attune_rms_norm(const attune_norm_args *args, attune_call *call) {
+    return guarded([&]() -> Status { return norm("rms_norm", false, args, call); });
+}
