@@ -394,6 +394,65 @@ typedef struct attune_embedding_args {
 void attune_embedding_args_init(attune_embedding_args *args);
 attune_status attune_embedding(const attune_embedding_args *args);
 
+/* ---- Multi-head attention (Attention Is All You Need, section 3.2.2): concat(head_1, ..., head_H) Wo^T + bo, where head_h =
+ *      attention(query Wq_h^T + bq_h, key Wk_h^T + bk_h, value Wv_h^T + bv_h) ----------------------------------------------- */
+typedef enum attune_mask_polarity {
+    ATTUNE_TRUE_ATTENDS = 1, /* as attention's boolean_mask */
+    ATTUNE_TRUE_MASKS = 2    /* as torch.nn.MultiheadAttention's attn_mask and key_padding_mask */
+} attune_mask_polarity;
+
+typedef struct attune_mha_desc {
+    size_t struct_size;
+    attune_type dtype; /* ATTUNE_F32 or ATTUNE_BF16: of all inputs and of out */
+    int64_t heads;     /* H of queries; 1 by default */
+    int64_t kv_heads;  /* of keys and values, a divisor of heads (grouped heads); 0: as heads */
+    /* Weights [out, in] as attune_linear_desc takes them; head h has rows h D to (h + 1) D - 1. Rank 0: no projection, the input has the
+       heads side by side already, such as a slice of what one linear layer gave for queries, keys and values. */
+    attune_tensor query_weight;         /* [heads D, d_in] */
+    attune_tensor key_weight;           /* [kv_heads D, kdim] */
+    attune_tensor value_weight;         /* [kv_heads Dv, vdim] */
+    int64_t head_dim;                   /* D; 0: as query_weight has it */
+    int64_t value_dim;                  /* Dv; 0: as value_weight has it, or else D */
+    const attune_tensor *query_bias;    /* [heads D]; NULL: none. The others likewise, each on its own */
+    const attune_tensor *key_bias;      /* [kv_heads D] */
+    const attune_tensor *value_bias;    /* [kv_heads Dv] */
+    const attune_tensor *output_weight; /* Wo: [d_out, heads Dv]; NULL: out is the heads side by side, d_out = heads Dv */
+    const attune_tensor *output_bias;   /* [d_out] */
+    const char *mask;                   /* textual mask, score and position, as in attune_attention_desc: "causal", ..., "rotary(half)" */
+    const char *score;
+    const char *position;
+    int64_t context_length; /* the most tokens that queries and keys may have, those in a cache among them; 0: no limit */
+    const char *schedule;   /* of attention; NULL: Attune's choice */
+    attune_type cache_dtype;
+} attune_mha_desc;
+void attune_mha_desc_init(attune_mha_desc *desc);
+
+/* An immutable layer, with its weights packed: the caller's may go. May run from many threads at once. */
+typedef struct attune_mha attune_mha;
+
+attune_status attune_mha_create(const attune_mha_desc *desc, attune_mha **mha);
+void attune_mha_destroy(attune_mha *mha);       /* NULL is fine */
+int64_t attune_mha_out(const attune_mha *mha);  /* channels of out; 0 for NULL */
+size_t attune_mha_bytes(const attune_mha *mha); /* of packed weights and biases; 0 for NULL */
+
+typedef struct attune_mha_args {
+    size_t struct_size;
+    attune_tensor query;              /* [B,N,d_in], or [N,d_in] for a batch of 1; the other three have the same rank. Last strides are 1 */
+    const attune_tensor *key;         /* [B,M,kdim]; NULL: query (self-attention) */
+    const attune_tensor *value;       /* [B,M,vdim]; NULL: key */
+    attune_tensor out;                /* [B,N,d_out] */
+    const attune_tensor *residual;    /* optional, the shape of out, added to it; may be out itself. Only with an output_weight */
+    const attune_tensor *mask;        /* optional, ATTUNE_BOOL, [N,M], or rank 4 with each axis full or 1 of [B,heads,N,M] */
+    const attune_tensor *key_padding; /* optional, ATTUNE_BOOL [B,M] */
+    attune_mask_polarity polarity;    /* of mask and key_padding: what true says. There is no default */
+    /* All else about the run: weights [B,heads,N,M], dropout and seed, scale, lengths, cache ... q, k, v and out are the layer's. */
+    attune_attention_args attention;
+} attune_mha_args;
+void attune_mha_args_init(attune_mha_args *args);
+
+/* `call` may be NULL. */
+attune_status attune_mha_run(const attune_mha *mha, const attune_mha_args *args, attune_call *call);
+
 #ifdef __cplusplus
 }
 #endif

@@ -336,4 +336,59 @@ inline Status embedding(const TensorView &ids, const TensorView &table, const Te
     return Status::from(attune_embedding(&args));
 }
 
+/** What a multi-head layer is made of: see attune_mha_desc. The optional tensors are pointed to, and read by create alone. */
+struct MultiHeadAttentionDesc {
+    attune_type dtype = ATTUNE_F32;
+    int64_t heads = 1, kv_heads = 0;                   // 0: as heads
+    TensorView query_weight, key_weight, value_weight; // [out, in]; not set: no projection
+    int64_t head_dim = 0, value_dim = 0;               // 0: as the weights have them
+    const TensorView *query_bias = nullptr, *key_bias = nullptr, *value_bias = nullptr;
+    const TensorView *output_weight = nullptr, *output_bias = nullptr;
+    std::string mask = "none", score = "none", position = "none";
+    int64_t context_length = 0; // 0: no limit
+    std::string schedule;       // of attention; empty: Attune's choice
+    attune_type cache_dtype = attune_type(0);
+};
+
+/** One run's tensors and numbers: see attune_mha_args. The optional tensors are pointed to, and must outlive the call. */
+struct MultiHeadAttentionArgs : attune_mha_args {
+    MultiHeadAttentionArgs(const TensorView &tokens, const TensorView &output) {
+        attune_mha_args_init(this);
+        query = tokens, out = output;
+    }
+};
+
+class MultiHeadAttention {
+public:
+    static Result<MultiHeadAttention> create(const MultiHeadAttentionDesc &desc) {
+        attune_mha_desc d;
+        attune_mha_desc_init(&d);
+        d.dtype = desc.dtype, d.heads = desc.heads, d.kv_heads = desc.kv_heads;
+        d.query_weight = desc.query_weight, d.key_weight = desc.key_weight, d.value_weight = desc.value_weight;
+        d.head_dim = desc.head_dim, d.value_dim = desc.value_dim;
+        d.query_bias = desc.query_bias, d.key_bias = desc.key_bias, d.value_bias = desc.value_bias;
+        d.output_weight = desc.output_weight, d.output_bias = desc.output_bias;
+        d.mask = desc.mask.c_str(), d.score = desc.score.c_str(), d.position = desc.position.c_str();
+        d.context_length = desc.context_length, d.schedule = schedule_name(desc.schedule), d.cache_dtype = desc.cache_dtype;
+        attune_mha *mha = nullptr;
+        const attune_status code = attune_mha_create(&d, &mha);
+        if (code != ATTUNE_OK) return Status::from(code);
+        return MultiHeadAttention(mha);
+    }
+
+    int64_t out() const { return attune_mha_out(mha_.get()); }
+    size_t bytes() const { return attune_mha_bytes(mha_.get()); }
+
+    Status run(const MultiHeadAttentionArgs &args, attune_call *call = nullptr) const {
+        return Status::from(attune_mha_run(mha_.get(), &args, call));
+    }
+
+private:
+    struct Destroy {
+        void operator()(attune_mha *mha) const { attune_mha_destroy(mha); }
+    };
+    explicit MultiHeadAttention(attune_mha *mha) : mha_(mha) {}
+    std::unique_ptr<attune_mha, Destroy> mha_;
+};
+
 } // namespace attune

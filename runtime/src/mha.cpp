@@ -1,0 +1,157 @@
+#include "mha.h"
+
+#include "error.h"
+#include "tensor.h"
+
+namespace attune::runtime {
+
+namespace {
+
+/** Weights [out, in] as the caller names them. */
+struct Projection {
+    const char *name;
+    const char *weight_name;
+    const attune_tensor *weight;
+    const attune_tensor *bias;
+
+    bool given() const { return weight->rank != 0; }
+};
+
+Status check_matrix(const Projection &p) {
+    ATTUNE_REQUIRE(p.given() || !p.bias, "{}_bias is given; it must go with {}_weight", p.name, p.name);
+    if (!p.given()) return {};
+    const int type = raw_value(p.weight->type);
+    ATTUNE_REQUIRE(type == ATTUNE_F32 || type == ATTUNE_BF16, "{}_weight.type is {}; it must be ATTUNE_F32 ({}) or ATTUNE_BF16 ({})",
+                   p.name, type, static_cast<int>(ATTUNE_F32), static_cast<int>(ATTUNE_BF16));
+    return check_tensor(*p.weight, {p.weight_name, p.weight->type, 2, 2, Role::input, false});
+}
+
+Status make_linear(attune_type dtype, const Projection &p, LinearPointer &made) {
+    if (!p.given()) return {};
+    attune_linear_desc desc;
+    attune_linear_desc_init(&desc);
+    desc.dtype = dtype, desc.weight = *p.weight, desc.bias = p.bias;
+    attune_linear *linear = nullptr;
+    const Status status = status_of(attune_linear_create(&desc, &linear));
+    made.reset(linear);
+    return status.ok() ? status : Status{status.code, fmt::format("{} projection: {}", p.name, status.message)};
+}
+
+/** The width of one head of `count`: the projection's outputs shared evenly, or `given` where there is no projection. */
+Status head_width(const Projection &p, int64_t count, const char *count_name, int64_t given, const char *given_name, int64_t &width) {
+    const int64_t outputs = p.weight->extent[0];
+    if (p.given()) {
+        ATTUNE_REQUIRE(outputs >= 1 && outputs % count == 0, "{}_weight has {} outputs; {} is {}, and must divide them", p.name, outputs,
+                       count_name, count);
+        width = outputs / count;
+    } else {
+        ATTUNE_REQUIRE(given >= 1 && given <= INT32_MAX / count, "{} is {}; without {}_weight it must be 1 to {}", given_name, given,
+                       p.name, INT32_MAX / count);
+        width = given;
+    }
+    ATTUNE_REQUIRE(given == 0 || given == width, "{} is {}; {}_weight makes heads of width {}", given_name, given, p.name, width);
+    return {};
+}
+
+Status settle_widths(const attune_mha_desc &desc, const Projection *qkv, attune_mha &mha) {
+    const char *kv_name = desc.kv_heads > 0 ? "kv_heads" : "heads";
+    const int64_t value_dim = desc.value_dim != 0 || qkv[2].given() ? desc.value_dim : desc.head_dim;
+    int64_t key_dim = 0;
+    ATTUNE_TRY(head_width(qkv[0], mha.heads, "heads", desc.head_dim, "head_dim", mha.head_dim));
+    ATTUNE_TRY(head_width(qkv[1], mha.kv_heads, kv_name, desc.head_dim, "head_dim", key_dim));
+    ATTUNE_TRY(head_width(qkv[2], mha.kv_heads, kv_name, value_dim, "value_dim", mha.value_dim));
+    ATTUNE_REQUIRE(key_dim == mha.head_dim, "key_weight makes heads of width {}; they must be {} wide, as query_weight's", key_dim,
+                   mha.head_dim);
+    return {};
+}
+
+Status settle_heads(const attune_mha_desc &desc, attune_mha &mha) {
+    ATTUNE_REQUIRE(desc.heads >= 1 && desc.heads <= INT32_MAX, "heads is {}; it must be 1 to {}", desc.heads, INT32_MAX);
+    ATTUNE_REQUIRE(desc.kv_heads >= 0 && desc.kv_heads <= desc.heads, "kv_heads is {}; it must be 1 to {}, the heads, or 0: as many",
+                   desc.kv_heads, desc.heads);
+    mha.heads = desc.heads, mha.kv_heads = desc.kv_heads > 0 ? desc.kv_heads : desc.heads;
+    ATTUNE_REQUIRE(mha.heads % mha.kv_heads == 0, "heads is {}; it must be a multiple of the {} kv_heads", mha.heads, mha.kv_heads);
+    return {};
+}
+
+Status settle_output(const attune_mha_desc &desc, attune_mha &mha) {
+    mha.out = mha.heads * mha.value_dim;
+    if (!desc.output_weight) {
+        ATTUNE_REQUIRE(!desc.output_bias, "output_bias is given; it must go with output_weight");
+        return {};
+    }
+    const Projection output = {"output", "output_weight", desc.output_weight, desc.output_bias};
+    ATTUNE_REQUIRE(output.given(), "output_weight.rank is 0; it must be 2");
+    ATTUNE_TRY(check_matrix(output));
+    ATTUNE_REQUIRE(desc.output_weight->extent[1] == mha.out, "output_weight has {} inputs; it must have {}, of {} heads of width {}",
+                   desc.output_weight->extent[1], mha.out, mha.heads, mha.value_dim);
+    ATTUNE_TRY(make_linear(desc.dtype, output, mha.output));
+    mha.out = desc.output_weight->extent[0];
+    return {};
+}
+
+Status make_attention(const attune_mha_desc &desc, attune_mha &mha) {
+    attune_attention_desc attention = ATTUNE_ATTENTION_DESC_INIT;
+    attention.dtype = desc.dtype, attention.head_dim = mha.head_dim, attention.value_dim = mha.value_dim;
+    attention.mask = desc.mask, attention.score = desc.score, attention.position = desc.position;
+    attention.schedule = desc.schedule, attention.cache_dtype = desc.cache_dtype;
+    attune_attention_plan *plan = nullptr;
+    ATTUNE_TRY(status_of(attune_attention_plan_create(&attention, &plan)));
+    mha.attention.reset(plan);
+    return {};
+}
+
+Status make_mha(const attune_mha_desc *desc, attune_mha &mha) {
+    ATTUNE_TRY(check_struct(desc, "desc", "attune_mha_desc_init"));
+    const int dtype = raw_value(desc->dtype);
+    ATTUNE_REQUIRE(dtype == ATTUNE_F32 || dtype == ATTUNE_BF16, "desc.dtype is {}; it must be ATTUNE_F32 ({}) or ATTUNE_BF16 ({})", dtype,
+                   static_cast<int>(ATTUNE_F32), static_cast<int>(ATTUNE_BF16));
+    ATTUNE_REQUIRE(desc->context_length >= 0, "context_length is {}; it must be 1 or more, or 0: no limit", desc->context_length);
+    const Projection qkv[] = {{"query", "query_weight", &desc->query_weight, desc->query_bias},
+                              {"key", "key_weight", &desc->key_weight, desc->key_bias},
+                              {"value", "value_weight", &desc->value_weight, desc->value_bias}};
+    LinearPointer *layers[] = {&mha.query, &mha.key, &mha.value};
+    for (const Projection &p : qkv)
+        ATTUNE_TRY(check_matrix(p));
+    mha.dtype = desc->dtype, mha.context_length = desc->context_length;
+    ATTUNE_TRY(settle_heads(*desc, mha));
+    ATTUNE_TRY(settle_widths(*desc, qkv, mha));
+    ATTUNE_TRY(make_attention(*desc, mha));
+    for (int i = 0; i < 3; ++i)
+        ATTUNE_TRY(make_linear(desc->dtype, qkv[i], *layers[i]));
+    return settle_output(*desc, mha);
+}
+
+} // namespace
+
+} // namespace attune::runtime
+
+using namespace attune::runtime;
+
+extern "C" void attune_mha_desc_init(attune_mha_desc *desc) {
+    if (!desc) return;
+    *desc = {};
+    desc->struct_size = sizeof(*desc);
+    desc->dtype = ATTUNE_F32;
+    desc->heads = 1;
+}
+
+extern "C" attune_status attune_mha_create(const attune_mha_desc *desc, attune_mha **mha) {
+    return guarded([&]() -> Status {
+        ATTUNE_REQUIRE(mha != nullptr, "mha is NULL; it must point to where the layer goes");
+        auto made = std::make_unique<attune_mha>();
+        ATTUNE_TRY(make_mha(desc, *made));
+        *mha = made.release();
+        return {};
+    });
+}
+
+extern "C" void attune_mha_destroy(attune_mha *mha) { delete mha; }
+
+extern "C" int64_t attune_mha_out(const attune_mha *mha) { return mha ? mha->out : 0; }
+
+extern "C" size_t attune_mha_bytes(const attune_mha *mha) {
+    if (!mha) return 0;
+    return attune_linear_bytes(mha->query.get()) + attune_linear_bytes(mha->key.get()) + attune_linear_bytes(mha->value.get()) +
+           attune_linear_bytes(mha->output.get());
+}
