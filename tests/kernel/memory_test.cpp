@@ -199,5 +199,25 @@ TEST_F(Memory, TheOtherOperationsAllocateNothingInTheSteadyState) {
     expect_no_allocation([&] { return add_positions(x.view(), y.view(), added, &call).ok(); }, "learned positions");
 }
 
+TEST_F(Memory, MultiHeadAttentionAllocatesNothingInTheSteadyState) {
+    const Tensor<float> weight({24, 24}), x({2, 33, 24}), out({2, 33, 24}), weights({2, 4, 33, 33});
+    const Tensor<uint8_t> mask({33, 33}), padding({2, 33});
+    random.fill_normal(weight, 0.2), random.fill_normal(x), random.fill_boolean(mask, 0.7), padding.fill(1);
+    const TensorView weight_view = weight.view(), weights_view = weights.view(), mask_view = mask.view(), padding_view = padding.view();
+    MultiHeadAttentionDesc desc;
+    desc.heads = 4, desc.query_weight = desc.key_weight = desc.value_weight = weight_view, desc.output_weight = &weight_view;
+    desc.mask = "causal", desc.position = "rotary(half)";
+    const Result<MultiHeadAttention> layer = MultiHeadAttention::create(desc);
+    ASSERT_TRUE(layer.ok()) << layer.status().message;
+    MultiHeadAttentionArgs args(x.view(), out.view());
+    args.attention.weights = &weights_view, args.attention.dropout = 0.1f;
+    Call call(2);
+    expect_no_allocation([&] { return layer.value().run(args, &call).ok(); }, "causal");
+    args.mask = &mask_view, args.key_padding = &padding_view, args.polarity = ATTUNE_TRUE_ATTENDS;
+    expect_no_allocation([&] { return layer.value().run(args, &call).ok(); }, "mask and padding");
+    padding(0, 3) = 0;
+    expect_no_allocation([&] { return layer.value().run(args, &call).ok(); }, "padding with a hole");
+}
+
 } // namespace
 } // namespace attune::test
