@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -13,15 +14,37 @@ namespace example {
 using Labels = std::vector<std::string>;
 using Rows = std::vector<std::vector<double>>;
 
-/** Prints a row-major matrix under its title, with a label for each row and column. */
-inline void show(const std::string &title, const Labels &rows, const Labels &columns, const float *values) {
+/** "0", "1" ... */
+inline Labels numbered(int count) {
+    Labels labels;
+    for (int i = 0; i < count; i++)
+        labels.push_back(std::to_string(i));
+    return labels;
+}
+
+/** Numbers in [-scale, scale) that are the same everywhere, as weights and inputs of the files in tests/golden: Wellons' hash lowbias32 of
+ * seed and place. `scale` is a power of two. */
+inline std::vector<float> numbers(uint32_t seed, size_t count, float scale = 1) {
+    std::vector<float> all;
+    for (uint32_t place = seed * 1000003u; all.size() < count; place++) {
+        uint32_t x = place;
+        x ^= x >> 16, x *= 0x7feb352du, x ^= x >> 15, x *= 0x846ca68bu, x ^= x >> 16;
+        all.push_back(static_cast<float>(static_cast<int32_t>(x) >> 8) * (scale / 8388608));
+    }
+    return all;
+}
+
+/** Prints a row-major matrix under its title, with a label for each row and column; of rows `width` long (0: as the labels say) the first
+ * columns. */
+inline void show(const std::string &title, const Labels &rows, const Labels &columns, const float *values, size_t width = 0) {
     std::printf("%-9s", title.c_str());
     for (const std::string &column : columns)
         std::printf(" %8s", column.c_str());
     for (const std::string &row : rows) {
         std::printf("\n%-9s", row.c_str());
         for (size_t j = 0; j < columns.size(); j++)
-            std::printf(" %8.4f", *values++);
+            std::printf(" %8.4f", values[j]);
+        values += width ? width : columns.size();
     }
     std::printf("\n\n");
 }
