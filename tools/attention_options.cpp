@@ -1,13 +1,9 @@
 #include "attention_options.h"
 
-#include <cmath>
-
 #include "error.h"
 
 namespace attune::tools {
 namespace {
-
-const Limit below_one{0, std::nextafter(1.0, 0.0), true, "0 or more, and below 1"};
 
 std::string parse_dtype(const std::string &text) {
     if (text != "f32" && text != "f16" && text != "bf16") bad_argument("--dtype is {}; it must be f32, f16 or bf16", text);

@@ -10,6 +10,7 @@ void add_run_attention(CLI::App &run);
 void add_run_softmax(CLI::App &run);
 void add_run_log_sum_exp(CLI::App &run);
 void add_run_merge(CLI::App &run);
+void add_run_mha(CLI::App &run);
 void add_run_alibi_slopes(CLI::App &run);
 void add_run_rotary(CLI::App &run);
 void add_run_sinusoidal(CLI::App &run);

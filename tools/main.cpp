@@ -60,6 +60,7 @@ void declare(CLI::App &app) {
     add_run_softmax(*run);
     add_run_log_sum_exp(*run);
     add_run_merge(*run);
+    add_run_mha(*run);
     add_run_alibi_slopes(*run);
     add_run_rotary(*run);
     add_run_sinusoidal(*run);

@@ -35,6 +35,7 @@ bool looks_like_integer(const std::string &text) {
 const Limit finite{-largest, largest, true, "a finite number"};
 const Limit positive{0, largest, false, "a finite number above 0"};
 const Limit positive_or_zero{0, largest, true, "0 or a finite number above 0"};
+const Limit below_one{0, std::nextafter(1.0, 0.0), true, "0 or more, and below 1"};
 
 double parse_double(const std::string &option, const std::string &text, const Limit &limit) {
     const double value = read_number(text);

@@ -18,7 +18,7 @@ struct Limit {
 };
 inline constexpr int64_t max_threads = 1024;
 
-extern const Limit finite, positive, positive_or_zero;
+extern const Limit finite, positive, positive_or_zero, below_one;
 
 /** A decimal number within float32's range. Throws CommandError. */
 float parse_float(const std::string &option, const std::string &text, const Limit &limit);
