@@ -138,10 +138,95 @@ def modules():
     save("grouped", out=linear(7, 32, 32, True, 0.5)(merge(out)))
 
 
+def norm(layer, seed):
+    """torch.nn.LayerNorm: weight 1 + number seed, bias number seed + 1."""
+    layer.weight.data = (numbers(seed, layer.normalized_shape[0], scale=0.25).float() + 1).double()
+    layer.bias.data = numbers(seed + 1, layer.normalized_shape[0], scale=0.25)
+
+
+def feed_forward(layer, seed):
+    """Of an encoder or decoder layer: up, seeds seed and seed + 1, and down, the next two."""
+    for linear, s in ((layer.linear1, seed), (layer.linear2, seed + 2)):
+        linear.weight.data, linear.bias.data = numbers(s, *linear.weight.shape, scale=0.25), numbers(s + 1, len(linear.bias), scale=0.25)
+
+
+WIDTH = dict(d_model=16, nhead=4, dim_feedforward=40, dropout=0.0, batch_first=True)
+
+
+def encoder_layer(layer, seed):
+    set_attention(layer.self_attn, seed)
+    feed_forward(layer, seed + 8)
+    norm(layer.norm1, seed + 12)
+    norm(layer.norm2, seed + 14)
+    return layer
+
+
+def decoder_layer(layer, seed):
+    set_attention(layer.self_attn, seed)
+    set_attention(layer.multihead_attn, seed + 8)
+    feed_forward(layer, seed + 16)
+    for i, each in enumerate((layer.norm1, layer.norm2, layer.norm3)):
+        norm(each, seed + 20 + 2 * i)
+    return layer
+
+
+def causal(tokens):
+    return ~torch.ones(tokens, tokens, dtype=torch.bool).tril()  # true masks
+
+
+def blocks():
+    """Encoder and decoder layers, post-norm with ReLU and pre-norm with GELU; one item of the batch is padded."""
+    x, y, pad = numbers(120, 2, 6, 16), numbers(121, 2, 5, 16), padding([6, 4], 6)
+    for name, first, activation in (("post", False, "relu"), ("pre", True, "gelu")):
+        layer = torch.nn.TransformerEncoderLayer(**WIDTH, activation=activation, norm_first=first).double().eval()
+        save(f"encoder_{name}", out=encoder_layer(layer, 1)(x, src_key_padding_mask=pad))
+        layer = torch.nn.TransformerDecoderLayer(**WIDTH, activation=activation, norm_first=first).double().eval()
+        save(f"decoder_{name}", out=decoder_layer(layer, 1)(y, x, tgt_mask=causal(5), memory_key_padding_mask=pad))
+
+
+def sinusoidal(tokens, width):
+    angle = torch.arange(tokens).double()[:, None] * 10000 ** (-torch.arange(0, width, 2).double() / width)
+    return torch.stack([angle.sin(), angle.cos()], -1).flatten(-2)
+
+
+def encoder_decoder():
+    """torch.nn.Transformer of two and two layers: sinusoidal positions for the source, learned ones, number 122, for the target."""
+    model = torch.nn.Transformer(**WIDTH, num_encoder_layers=2, num_decoder_layers=2).double().eval()
+    for i in range(2):
+        encoder_layer(model.encoder.layers[i], 1 + 30 * i)
+        decoder_layer(model.decoder.layers[i], 61 + 30 * i)
+    norm(model.encoder.norm, 126)
+    norm(model.decoder.norm, 128)
+    x, y, pad = numbers(120, 2, 6, 16) + sinusoidal(6, 16), numbers(121, 2, 5, 16) + numbers(122, 9, 16)[:5], padding([6, 4], 6)
+    save("encoder_decoder", out=model(x, y, tgt_mask=causal(5), src_key_padding_mask=pad, memory_key_padding_mask=pad))
+
+
+def rotary(x, base=10000.0):
+    """Half-split pairs, as GPT-NeoX's."""
+    half = x.shape[-1] // 2
+    angle = torch.arange(x.shape[-2]).double()[:, None] * base ** (-torch.arange(half).double() / half)
+    a, b = x[..., :half], x[..., half:]
+    return torch.cat([a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin()], -1)
+
+
+def rotary_block():
+    """A causal pre-norm encoder layer whose queries and keys are turned: its own parts, in its own order."""
+    layer = encoder_layer(torch.nn.TransformerEncoderLayer(**WIDTH, activation="gelu", norm_first=True).double().eval(), 1)
+    x, attention = numbers(120, 2, 6, 16), layer.self_attn
+    q, k, v = (split(part, 4) for part in F.linear(layer.norm1(x), attention.in_proj_weight, attention.in_proj_bias).chunk(3, -1))
+    x = x + attention.out_proj(merge(attend(rotary(q), rotary(k), v, causal=True)[0]))
+    save("encoder_rotary", out=x + layer.linear2(F.gelu(layer.linear1(layer.norm2(x)))))
+
+
 def main():
-    worked_examples()
-    textbook()
-    modules()
+    torch.backends.mha.set_fastpath_enabled(False)
+    with torch.no_grad():
+        worked_examples()
+        textbook()
+        modules()
+        blocks()
+        encoder_decoder()
+        rotary_block()
 
 
 if __name__ == "__main__":

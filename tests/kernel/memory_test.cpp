@@ -4,6 +4,7 @@
 #include <new>
 
 #include "attention_test.h"
+#include "attune/layers.hpp"
 
 namespace {
 
@@ -217,6 +218,25 @@ TEST_F(Memory, MultiHeadAttentionAllocatesNothingInTheSteadyState) {
     expect_no_allocation([&] { return layer.value().run(args, &call).ok(); }, "mask and padding");
     padding(0, 3) = 0;
     expect_no_allocation([&] { return layer.value().run(args, &call).ok(); }, "padding with a hole");
+}
+
+TEST_F(Memory, EncoderBlocksAllocateNothingInTheSteadyState) {
+    const Tensor<float> weight({24, 24}), norm({24}), x({2, 33, 24}), y({2, 33, 24});
+    random.fill_normal(weight, 0.2), random.fill_normal(x), norm.fill(1);
+    const TensorView weight_view = weight.view();
+    EncoderBlockDesc desc;
+    desc.attention.heads = 4, desc.attention.output_weight = &weight_view;
+    desc.attention.query_weight = desc.attention.key_weight = desc.attention.value_weight = weight_view;
+    desc.feed_forward.up_weight = desc.feed_forward.down_weight = weight_view;
+    desc.attention_norm = desc.feed_forward_norm = {norm.view(), norm.view()};
+    for (const bool norm_first : {false, true}) {
+        desc.norm_first = norm_first;
+        const Result<EncoderBlock> block = EncoderBlock::create(desc);
+        ASSERT_TRUE(block.ok()) << block.status().message;
+        BlockMemory memory;
+        Call call(2);
+        expect_no_allocation([&] { return block.value().run(x.view(), y.view(), memory, {}, &call).ok(); }, norm_first ? "pre" : "post");
+    }
 }
 
 } // namespace

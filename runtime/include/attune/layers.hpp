@@ -1,0 +1,274 @@
+// Blocks of transformers on Attune's layers: encoder and decoder, post-norm (Attention Is All You Need, section 3.1) and pre-norm (Xiong
+// et al., arXiv 2002.04745), and positions added to the input.
+//
+// Headers alone: a block is a few calls of attune.hpp in a row, which a program may as well make itself, in an order of its own.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attune/attune.hpp"
+#include "attune/positions.hpp"
+
+namespace attune {
+
+/** Memory that blocks use while they run and keep for the next run: in the steady state nothing is allocated. One for each thread. */
+class BlockMemory {
+public:
+    /** A contiguous f32 tensor of x's shape, but with `channels` channels, in the memory number `place`. */
+    TensorView like(const TensorView &x, int64_t channels, size_t place) {
+        attune_tensor view = x;
+        int64_t count = 1;
+        view.extent[x.rank - 1] = channels;
+        for (int32_t axis = x.rank - 1; axis >= 0; axis--)
+            view.stride[axis] = count, count *= std::max<int64_t>(view.extent[axis], 1);
+        if (memory_[place].size() < static_cast<size_t>(count)) memory_[place].resize(static_cast<size_t>(count));
+        view.data = memory_[place].data();
+        return view;
+    }
+
+private:
+    std::array<std::vector<float>, 2> memory_;
+};
+
+/** Layer norm's weights, [C] each, and epsilon: y = (x - mean) / sqrt(variance + epsilon) weight + bias. The tensors are copied. */
+struct LayerNormDesc {
+    TensorView weight, bias;
+    float epsilon = 1e-5f;
+};
+
+/** Layer norm: Ba et al., arXiv 1607.06450. May run from many threads at once. */
+class LayerNorm {
+public:
+    static Result<LayerNorm> create(const LayerNormDesc &desc) {
+        const int64_t channels = desc.weight.extent[0];
+        for (const TensorView *tensor : {&desc.weight, &desc.bias})
+            if (tensor->rank != 1 || tensor->type != ATTUNE_F32 || tensor->extent[0] != channels || !tensor->data)
+                return Status{ATTUNE_INVALID_ARGUMENT, "weight and bias must be f32 tensors of one axis, equally long"};
+        LayerNorm norm;
+        norm.epsilon_ = desc.epsilon;
+        const auto *weight = static_cast<const float *>(desc.weight.data), *bias = static_cast<const float *>(desc.bias.data);
+        for (int64_t c = 0; c < channels; c++)
+            norm.weight_.push_back(weight[c * desc.weight.stride[0]]), norm.bias_.push_back(bias[c * desc.bias.stride[0]]);
+        return norm;
+    }
+
+    /** x and y: [..., C] of rank 2 or 3, the last axis contiguous; y may be x. */
+    Status run(const TensorView &x, const TensorView &y, attune_call * = nullptr) const {
+        const auto channels = static_cast<int64_t>(weight_.size());
+        if (x.extent[x.rank - 1] != channels)
+            return {ATTUNE_INVALID_ARGUMENT,
+                    "x has " + std::to_string(x.extent[x.rank - 1]) + " channels; the norm takes " + std::to_string(channels)};
+        const int64_t batch = x.rank == 3 ? x.extent[0] : 1, tokens = x.extent[x.rank - 2];
+        for (int64_t row = 0; row < batch * tokens; row++) {
+            const auto place = [&](const TensorView &t) {
+                return static_cast<float *>(t.data) + (t.rank == 3 ? row / tokens * t.stride[0] : 0) + row % tokens * t.stride[t.rank - 2];
+            };
+            normalise(place(x), place(y), channels);
+        }
+        return {};
+    }
+
+private:
+    void normalise(const float *x, float *y, int64_t channels) const {
+        double sum = 0, squares = 0;
+        for (int64_t c = 0; c < channels; c++)
+            sum += double(x[c]);
+        const double mean = sum / double(channels);
+        for (int64_t c = 0; c < channels; c++)
+            squares += (double(x[c]) - mean) * (double(x[c]) - mean);
+        const double factor = 1 / std::sqrt(squares / double(channels) + double(epsilon_));
+        for (int64_t c = 0; c < channels; c++)
+            y[c] = static_cast<float>((double(x[c]) - mean) * factor) * weight_[static_cast<size_t>(c)] + bias_[static_cast<size_t>(c)];
+    }
+
+    std::vector<float> weight_, bias_;
+    float epsilon_ = 0;
+};
+
+/** Two linear layers: down(activation(up x)); with a gate, down(activation(gate x) up x). */
+struct FeedForwardDesc {
+    TensorView up_weight, down_weight; // [F, C], [C, F]
+    const TensorView *up_bias = nullptr, *down_bias = nullptr;
+    const TensorView *gate_weight = nullptr; // [F, C]; none
+    attune_activation activation = ATTUNE_RELU;
+};
+
+/** What an encoder block is made of, as torch.nn.TransformerEncoderLayer. */
+struct EncoderBlockDesc {
+    MultiHeadAttentionDesc attention; // with an output projection; d_in = d_out = C
+    FeedForwardDesc feed_forward;
+    LayerNormDesc attention_norm, feed_forward_norm;
+    bool norm_first = false; // pre-norm: x + f(norm(x)); otherwise norm(x + f(x))
+};
+
+/** What a decoder block is made of, as torch.nn.TransformerDecoderLayer; `self_attention.mask` is "causal" as a rule. */
+struct DecoderBlockDesc {
+    MultiHeadAttentionDesc self_attention, cross_attention;
+    FeedForwardDesc feed_forward;
+    LayerNormDesc self_norm, cross_norm, feed_forward_norm;
+    bool norm_first = false;
+};
+
+/** Numbers and tensors of one attention within a block: see attune_mha_args and attune_attention_args. */
+struct BlockAttention {
+    const TensorView *mask = nullptr, *key_padding = nullptr;
+    attune_mask_polarity polarity = attune_mask_polarity(0); // what true says in both; to be named where one is given
+    const TensorView *key_lengths = nullptr, *positions = nullptr;
+    const attune_cache *cache = nullptr;
+    const TensorView *weights = nullptr; // out
+    float dropout = 0;                   // of the weights
+    uint64_t seed = 0;
+};
+
+namespace block {
+
+/** A block's part, and what making it gave. */
+struct Part {
+    const char *name;
+    Status status;
+};
+inline Status first_error(std::initializer_list<Part> parts) {
+    for (const Part &part : parts)
+        if (!part.status) return {part.status.code, part.name + (": " + part.status.message)};
+    return {};
+}
+
+/** Linear, activation, linear. */
+class FeedForward {
+public:
+    static Result<FeedForward> create(const FeedForwardDesc &desc) {
+        LinearDesc up, down;
+        up.weight = desc.up_weight, up.bias = desc.up_bias, up.activation = desc.activation, up.gate = desc.gate_weight;
+        down.weight = desc.down_weight, down.bias = desc.down_bias;
+        Result<Linear> first = Linear::create(up), second = Linear::create(down);
+        if (!first) return first.status();
+        if (!second) return second.status();
+        return FeedForward{std::move(*first), std::move(*second)};
+    }
+    /** y = down(up(x)) + residual. */
+    Status run(const TensorView &x, const TensorView &residual, const TensorView &y, BlockMemory &memory, attune_call *call) const {
+        const TensorView hidden = memory.like(x, up.out(), 1);
+        const Status status = up.run(x, hidden, nullptr, call);
+        return status ? down.run(hidden, y, &residual, call) : status;
+    }
+
+    Linear up, down;
+};
+
+/** y = attention(x) + residual. */
+inline Status attend(const MultiHeadAttention &attention, const TensorView &x, const TensorView *keys, const TensorView &residual,
+                     const TensorView &y, const BlockAttention &options, attune_call *call) {
+    MultiHeadAttentionArgs args(x, y);
+    args.key = keys, args.residual = &residual;
+    args.mask = options.mask, args.key_padding = options.key_padding, args.polarity = options.polarity;
+    args.attention.key_lengths = options.key_lengths, args.attention.positions = options.positions;
+    args.attention.cache = options.cache, args.attention.weights = options.weights;
+    args.attention.dropout = options.dropout, args.attention.seed = options.seed;
+    return attention.run(args, call);
+}
+
+/** y = x + layer(norm(x)) or norm(x + layer(x)); layer(from, residual, to) adds the residual. x may be y. */
+template <typename Layer> Status sublayer(const TensorView &x, const TensorView &y, const LayerNorm &norm, bool norm_first,
+                                          BlockMemory &memory, attune_call *call, const Layer &layer) {
+    const TensorView between = memory.like(x, x.extent[x.rank - 1], 0);
+    const Status status = norm_first ? norm.run(x, between, call) : layer(x, x, between);
+    if (!status) return status;
+    return norm_first ? layer(between, x, y) : norm.run(between, y, call);
+}
+
+} // namespace block
+
+/** Self-attention and a feed-forward network, each with its residual and norm. May run from many threads at once. */
+class EncoderBlock {
+public:
+    static Result<EncoderBlock> create(const EncoderBlockDesc &desc) {
+        auto attention = MultiHeadAttention::create(desc.attention);
+        auto feed_forward = block::FeedForward::create(desc.feed_forward);
+        auto attention_norm = LayerNorm::create(desc.attention_norm);
+        auto feed_forward_norm = LayerNorm::create(desc.feed_forward_norm);
+        const Status status = block::first_error({{"attention", attention.status()},
+                                                  {"feed_forward", feed_forward.status()},
+                                                  {"attention_norm", attention_norm.status()},
+                                                  {"feed_forward_norm", feed_forward_norm.status()}});
+        if (!status) return status;
+        return EncoderBlock{std::move(*attention), std::move(*feed_forward), std::move(*attention_norm), std::move(*feed_forward_norm),
+                            desc.norm_first};
+    }
+
+    /** x and y: f32 [B, N, C] or [N, C], apart from each other. */
+    Status run(const TensorView &x, const TensorView &y, BlockMemory &memory, const BlockAttention &options = {},
+               attune_call *call = nullptr) const {
+        const Status status = block::sublayer(x, y, attention_norm_, norm_first_, memory, call, [&](auto &from, auto &residual, auto &to) {
+            return block::attend(attention_, from, nullptr, residual, to, options, call);
+        });
+        if (!status) return status;
+        return block::sublayer(y, y, feed_forward_norm_, norm_first_, memory, call,
+                               [&](auto &from, auto &residual, auto &to) { return feed_forward_.run(from, residual, to, memory, call); });
+    }
+
+private:
+    EncoderBlock(MultiHeadAttention attention, block::FeedForward feed_forward, LayerNorm attention_norm, LayerNorm feed_forward_norm,
+                 bool norm_first)
+        : attention_(std::move(attention)), feed_forward_(std::move(feed_forward)), attention_norm_(std::move(attention_norm)),
+          feed_forward_norm_(std::move(feed_forward_norm)), norm_first_(norm_first) {}
+
+    MultiHeadAttention attention_;
+    block::FeedForward feed_forward_;
+    LayerNorm attention_norm_, feed_forward_norm_;
+    bool norm_first_;
+};
+
+/** Self-attention, attention over what an encoder gave, and a feed-forward network. May run from many threads at once. */
+class DecoderBlock {
+public:
+    static Result<DecoderBlock> create(const DecoderBlockDesc &desc) {
+        auto self = MultiHeadAttention::create(desc.self_attention), cross = MultiHeadAttention::create(desc.cross_attention);
+        auto feed_forward = block::FeedForward::create(desc.feed_forward);
+        auto self_norm = LayerNorm::create(desc.self_norm);
+        auto cross_norm = LayerNorm::create(desc.cross_norm);
+        auto feed_forward_norm = LayerNorm::create(desc.feed_forward_norm);
+        const Status status = block::first_error({{"self_attention", self.status()},
+                                                  {"cross_attention", cross.status()},
+                                                  {"feed_forward", feed_forward.status()},
+                                                  {"self_norm", self_norm.status()},
+                                                  {"cross_norm", cross_norm.status()},
+                                                  {"feed_forward_norm", feed_forward_norm.status()}});
+        if (!status) return status;
+        return DecoderBlock(std::move(*self), std::move(*cross), std::move(*feed_forward),
+                            {std::move(*self_norm), std::move(*cross_norm), std::move(*feed_forward_norm)}, desc.norm_first);
+    }
+
+    /** x and y: f32 [B, N, C] or [N, C], apart from each other; encoded: [B, M, kdim], of the same rank. */
+    Status run(const TensorView &x, const TensorView &encoded, const TensorView &y, BlockMemory &memory,
+               const BlockAttention &self_options = {}, const BlockAttention &cross_options = {}, attune_call *call = nullptr) const {
+        Status status = block::sublayer(x, y, norms_[0], norm_first_, memory, call, [&](auto &from, auto &residual, auto &to) {
+            return block::attend(self_, from, nullptr, residual, to, self_options, call);
+        });
+        if (!status) return status;
+        status = block::sublayer(y, y, norms_[1], norm_first_, memory, call, [&](auto &from, auto &residual, auto &to) {
+            return block::attend(cross_, from, &encoded, residual, to, cross_options, call);
+        });
+        if (!status) return status;
+        return block::sublayer(y, y, norms_[2], norm_first_, memory, call,
+                               [&](auto &from, auto &residual, auto &to) { return feed_forward_.run(from, residual, to, memory, call); });
+    }
+
+private:
+    DecoderBlock(MultiHeadAttention self, MultiHeadAttention cross, block::FeedForward feed_forward, std::array<LayerNorm, 3> norms,
+                 bool norm_first)
+        : self_(std::move(self)), cross_(std::move(cross)), feed_forward_(std::move(feed_forward)), norms_(std::move(norms)),
+          norm_first_(norm_first) {}
+
+    MultiHeadAttention self_, cross_;
+    block::FeedForward feed_forward_;
+    std::array<LayerNorm, 3> norms_;
+    bool norm_first_;
+};
+
+} // namespace attune

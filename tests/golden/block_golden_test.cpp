@@ -1,0 +1,139 @@
+// Blocks of transformers against torch.nn's.
+#include <cmath>
+
+#include "block_weights.h"
+#include "compare.h"
+
+namespace attune::test {
+namespace {
+
+constexpr Tolerance block_tolerance{2e-5}; // values up to about 3, after a dozen layers
+
+class Blocks : public ::testing::Test {
+protected:
+    BlockWeights weights;
+    BlockMemory memory;
+    const Tensor<float> x = numbers(120, {2, 6, 16}), y = numbers(121, {2, 5, 16});
+    const Tensor<uint8_t> padded = padding({6, 4}, 6);
+    const TensorView padded_view = padded.view();
+
+    BlockAttention without_padding() const {
+        BlockAttention options;
+        options.key_padding = &padded_view, options.polarity = ATTUNE_TRUE_MASKS;
+        return options;
+    }
+    EncoderBlock encoder(const EncoderBlockDesc &desc) {
+        Result<EncoderBlock> block = EncoderBlock::create(desc);
+        EXPECT_TRUE(block.ok()) << block.status().message;
+        return std::move(*block);
+    }
+    DecoderBlock decoder(const DecoderBlockDesc &desc) {
+        Result<DecoderBlock> block = DecoderBlock::create(desc);
+        EXPECT_TRUE(block.ok()) << block.status().message;
+        return std::move(*block);
+    }
+    void expect_golden(const Status &status, const Tensor<float> &out, const std::string &name) {
+        ASSERT_TRUE(status.ok()) << status.message;
+        EXPECT_TRUE(agrees(to_double(out), golden_file(name + "/out", out.extent), block_tolerance)) << name;
+    }
+};
+
+TEST_F(Blocks, EncoderPostNormAndPreNorm) {
+    for (const bool norm_first : {false, true}) {
+        const Tensor<float> out(x.extent);
+        const EncoderBlock block = encoder(weights.encoder(1, norm_first));
+        const Status status = block.run(x.view(), out.view(), memory, without_padding());
+        expect_golden(status, out, norm_first ? "encoder_pre" : "encoder_post");
+    }
+}
+
+TEST_F(Blocks, DecoderPostNormAndPreNorm) {
+    for (const bool norm_first : {false, true}) {
+        const Tensor<float> out(y.extent);
+        const DecoderBlock block = decoder(weights.decoder(1, norm_first));
+        const Status status = block.run(y.view(), x.view(), out.view(), memory, {}, without_padding());
+        expect_golden(status, out, norm_first ? "decoder_pre" : "decoder_post");
+    }
+}
+
+TEST_F(Blocks, RotaryAndCausal) {
+    const Tensor<float> out(x.extent);
+    const EncoderBlock block = encoder(weights.encoder(1, true, "causal", "rotary(half)"));
+    expect_golden(block.run(x.view(), out.view(), memory), out, "encoder_rotary");
+}
+
+/** torch.nn.Transformer: two encoder blocks, two decoder blocks, a norm after each stack; sinusoidal and learned positions. */
+TEST_F(Blocks, EncoderAndDecoder) {
+    const Tensor<float> learned = numbers(122, {9, 16});
+    const TensorView table = learned.view();
+    const Tensor<float> source[2] = {Tensor<float>(x.extent), Tensor<float>(x.extent)},
+                        target[2] = {Tensor<float>(y.extent), Tensor<float>(y.extent)};
+    InputPositions positions;
+    ASSERT_TRUE(add_input_positions(x.view(), source[0].view(), positions).ok());
+    positions.table = &table, positions.max_length = 9;
+    ASSERT_TRUE(add_input_positions(y.view(), target[0].view(), positions).ok());
+    Status status;
+    for (uint32_t i = 0; i < 2 && status; i++)
+        status = encoder(weights.encoder(1 + 30 * i, false)).run(source[i].view(), source[1 - i].view(), memory, without_padding());
+    const Result<LayerNorm> encoder_norm = LayerNorm::create(weights.norm(126)), decoder_norm = LayerNorm::create(weights.norm(128));
+    ASSERT_TRUE(status && encoder_norm->run(source[0].view(), source[0].view()));
+    for (uint32_t i = 0; i < 2 && status; i++)
+        status = decoder(weights.decoder(61 + 30 * i, false))
+                     .run(target[i].view(), source[0].view(), target[1 - i].view(), memory, {}, without_padding());
+    ASSERT_TRUE(decoder_norm->run(target[0].view(), target[0].view()));
+    expect_golden(status, target[0], "encoder_decoder");
+}
+
+TEST_F(Blocks, PaddedTokensDoNotReachTheOthers) {
+    const Tensor<float> clean(x.extent), dirty(x.extent), poisoned = x.clone();
+    for (int64_t c = 0; c < 16; c++)
+        poisoned(1, 4, c) = poisoned(1, 5, c) = NAN;
+    const EncoderBlock block = encoder(weights.encoder(1, false));
+    ASSERT_TRUE(block.run(x.view(), clean.view(), memory, without_padding()) &&
+                block.run(poisoned.view(), dirty.view(), memory, without_padding()));
+    for (int64_t row = 0; row < 12; row++)
+        for (int64_t c = 0; c < 16; c++) {
+            if (row < 10)
+                EXPECT_EQ(dirty(row / 6, row % 6, c), clean(row / 6, row % 6, c));
+            else
+                EXPECT_TRUE(std::isnan(dirty(row / 6, row % 6, c)));
+        }
+}
+
+TEST_F(Blocks, WhatIsWrongIsNamed) {
+    EncoderBlockDesc desc = weights.encoder(1, false);
+    desc.feed_forward_norm.bias.extent[0] = 15;
+    EXPECT_NE(EncoderBlock::create(desc).status().message.find("feed_forward_norm"), std::string::npos);
+    desc = weights.encoder(1, false);
+    desc.attention.heads = 3;
+    EXPECT_EQ(EncoderBlock::create(desc).status().message, "attention: query_weight has 16 outputs; heads is 3, and must divide them");
+    const Tensor<float> narrow = numbers(1, {2, 6, 12}), out(narrow.extent);
+    EXPECT_FALSE(encoder(weights.encoder(1, false)).run(narrow.view(), out.view(), memory).ok());
+    EXPECT_TRUE(out.untouched());
+}
+
+TEST(InputPositions, HaveAGreatestLengthAndDropout) {
+    const Tensor<float> x = numbers(1, {2, 40, 30}), y(x.extent), dropped(x.extent);
+    InputPositions positions;
+    positions.max_length = 40;
+    ASSERT_TRUE(add_input_positions(x.view(), y.view(), positions).ok());
+    positions.dropout = 0.25f, positions.seed = 3;
+    ASSERT_TRUE(add_input_positions(x.view(), dropped.view(), positions).ok());
+    const std::vector<double> all = to_double(y), kept = to_double(dropped);
+    size_t gone = 0;
+    for (size_t i = 0; i < all.size(); i++) {
+        if (kept[i] == 0)
+            gone++;
+        else
+            EXPECT_NEAR(kept[i], all[i] / 0.75, 1e-6);
+    }
+    EXPECT_NEAR(double(gone) / double(all.size()), 0.25, 0.04); // 4.5 deviations
+    positions.offset = 1;
+    const Status status = add_input_positions(x.view(), y.view(), positions);
+    EXPECT_EQ(status.message, "x has 40 tokens from position 1; max_length is 40");
+    positions.offset = 0, positions.dropout = 1;
+    EXPECT_FALSE(add_input_positions(x.view(), y.view(), positions).ok());
+}
+
+} // namespace
+} // namespace attune::test
