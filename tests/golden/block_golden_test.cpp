@@ -66,22 +66,21 @@ TEST_F(Blocks, RotaryAndCausal) {
 TEST_F(Blocks, EncoderAndDecoder) {
     const Tensor<float> learned = numbers(122, {9, 16});
     const TensorView table = learned.view();
-    const Tensor<float> source[2] = {Tensor<float>(x.extent), Tensor<float>(x.extent)},
-                        target[2] = {Tensor<float>(y.extent), Tensor<float>(y.extent)};
+    const Tensor<float> source(x.extent), target(y.extent);
     InputPositions positions;
-    ASSERT_TRUE(add_input_positions(x.view(), source[0].view(), positions).ok());
+    ASSERT_TRUE(add_input_positions(x.view(), source.view(), positions).ok());
     positions.table = &table, positions.max_length = 9;
-    ASSERT_TRUE(add_input_positions(y.view(), target[0].view(), positions).ok());
+    ASSERT_TRUE(add_input_positions(y.view(), target.view(), positions).ok());
     Status status;
     for (uint32_t i = 0; i < 2 && status; i++)
-        status = encoder(weights.encoder(1 + 30 * i, false)).run(source[i].view(), source[1 - i].view(), memory, without_padding());
+        status = encoder(weights.encoder(1 + 30 * i, false)).run(source.view(), source.view(), memory, without_padding());
     const Result<LayerNorm> encoder_norm = LayerNorm::create(weights.norm(126)), decoder_norm = LayerNorm::create(weights.norm(128));
-    ASSERT_TRUE(status && encoder_norm->run(source[0].view(), source[0].view()));
+    ASSERT_TRUE(status && encoder_norm->run(source.view(), source.view()));
     for (uint32_t i = 0; i < 2 && status; i++)
-        status = decoder(weights.decoder(61 + 30 * i, false))
-                     .run(target[i].view(), source[0].view(), target[1 - i].view(), memory, {}, without_padding());
-    ASSERT_TRUE(decoder_norm->run(target[0].view(), target[0].view()));
-    expect_golden(status, target[0], "encoder_decoder");
+        status =
+            decoder(weights.decoder(61 + 30 * i, false)).run(target.view(), source.view(), target.view(), memory, {}, without_padding());
+    ASSERT_TRUE(decoder_norm->run(target.view(), target.view()));
+    expect_golden(status, target, "encoder_decoder");
 }
 
 TEST_F(Blocks, PaddedTokensDoNotReachTheOthers) {
@@ -107,9 +106,32 @@ TEST_F(Blocks, WhatIsWrongIsNamed) {
     desc = weights.encoder(1, false);
     desc.attention.heads = 3;
     EXPECT_EQ(EncoderBlock::create(desc).status().message, "attention: query_weight has 16 outputs; heads is 3, and must divide them");
-    const Tensor<float> narrow = numbers(1, {2, 6, 12}), out(narrow.extent);
-    EXPECT_FALSE(encoder(weights.encoder(1, false)).run(narrow.view(), out.view(), memory).ok());
-    EXPECT_TRUE(out.untouched());
+    const Tensor<float> out(y.extent);
+    const auto expect_refused = [&](const Status &status, const std::string &words) {
+        EXPECT_EQ(status.code, ATTUNE_INVALID_ARGUMENT);
+        EXPECT_NE(status.message.find(words), std::string::npos) << status.message;
+        EXPECT_TRUE(out.untouched());
+    };
+    for (const bool norm_first : {false, true}) {
+        const DecoderBlock block = decoder(weights.decoder(1, norm_first));
+        const TensorView good = y.view(), encoded = x.view();
+        TensorView bad = good;
+        bad.extent[2] = 12;
+        expect_refused(block.run(bad, encoded, out.view(), memory), "x has 12 channels; the layer takes 16");
+        bad = good, bad.rank = 1;
+        expect_refused(block.run(bad, encoded, out.view(), memory), "x.rank is 1");
+        bad = good, bad.data = nullptr;
+        expect_refused(block.run(bad, encoded, out.view(), memory), "x.data is NULL");
+        bad = encoded, bad.extent[2] = 9;
+        expect_refused(block.run(good, bad, out.view(), memory), "key has 9 channels");
+        BlockAttention nameless = without_padding();
+        nameless.polarity = attune_mask_polarity(0);
+        expect_refused(block.run(good, encoded, out.view(), memory, {}, nameless), "polarity is 0");
+        TensorView narrow = out.view();
+        narrow.extent[1] = 4;
+        EXPECT_FALSE(block.run(good, encoded, narrow, memory).ok());
+        EXPECT_TRUE(out.untouched());
+    }
 }
 
 TEST(InputPositions, HaveAGreatestLengthAndDropout) {

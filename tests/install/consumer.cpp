@@ -1,5 +1,6 @@
 // A small C++ program that uses Attune: with all scores equal, the output is the mean of the values.
 #include <attune/attune.hpp>
+#include <attune/layers.hpp>
 #include <cmath>
 #include <cstdio>
 

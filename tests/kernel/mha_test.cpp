@@ -268,6 +268,24 @@ TEST_F(Mha, DecodesWithACache) {
     EXPECT_TRUE(agrees(to_double(out), together, {4e-6}));
 }
 
+TEST_F(Mha, ContextLengthCountsTheCache) {
+    const Tensor<float> weight({6, 6}), x({2, 1, 6}), keys({2, 1, 9, 6}), values({2, 1, 9, 6}), out({2, 1, 6});
+    for (const Tensor<float> *t : {&weight, &x, &keys, &values})
+        random.fill_normal(*t);
+    Tensor<int32_t> lengths({2});
+    lengths(0) = 2, lengths(1) = 3;
+    MultiHeadAttentionDesc desc;
+    desc.query_weight = desc.key_weight = desc.value_weight = weight.view(), desc.mask = "causal", desc.context_length = 4;
+    const Result<MultiHeadAttention> layer = MultiHeadAttention::create(desc);
+    ASSERT_TRUE(layer.ok()) << layer.status().message;
+    Cache cache(keys.view(), values.view(), lengths.view());
+    MultiHeadAttentionArgs args(x.view(), out.view());
+    args.attention.cache = &cache;
+    EXPECT_TRUE(layer.value().run(args).ok());
+    lengths(1) = 4;
+    EXPECT_EQ(layer.value().run(args).message, "query has 5 tokens, those of the cache among them; the layer's context_length is 4");
+}
+
 TEST_F(Mha, BFloat16) {
     MhaCase c(random);
     for (Tensor<float> *x : {&c.query, &c.key, &c.value, &c.weight[0], &c.weight[1], &c.weight[2], &c.weight[3]})

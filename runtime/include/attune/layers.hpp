@@ -6,18 +6,19 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "attune/attune.hpp"
+#include "attune/layer_norm.hpp"
 #include "attune/positions.hpp"
 
 namespace attune {
 
-/** Memory that blocks use while they run and keep for the next run: in the steady state nothing is allocated. One for each thread. */
+/** Memory that blocks use while they run and keep for the next run: in the steady state nothing is allocated. One for each thread, for all
+ * blocks of a stack. */
 class BlockMemory {
 public:
     /** A contiguous f32 tensor of x's shape, but with `channels` channels, in the memory number `place`. */
@@ -33,62 +34,7 @@ public:
     }
 
 private:
-    std::array<std::vector<float>, 2> memory_;
-};
-
-/** Layer norm's weights, [C] each, and epsilon: y = (x - mean) / sqrt(variance + epsilon) weight + bias. The tensors are copied. */
-struct LayerNormDesc {
-    TensorView weight, bias;
-    float epsilon = 1e-5f;
-};
-
-/** Layer norm: Ba et al., arXiv 1607.06450. May run from many threads at once. */
-class LayerNorm {
-public:
-    static Result<LayerNorm> create(const LayerNormDesc &desc) {
-        const int64_t channels = desc.weight.extent[0];
-        for (const TensorView *tensor : {&desc.weight, &desc.bias})
-            if (tensor->rank != 1 || tensor->type != ATTUNE_F32 || tensor->extent[0] != channels || !tensor->data)
-                return Status{ATTUNE_INVALID_ARGUMENT, "weight and bias must be f32 tensors of one axis, equally long"};
-        LayerNorm norm;
-        norm.epsilon_ = desc.epsilon;
-        const auto *weight = static_cast<const float *>(desc.weight.data), *bias = static_cast<const float *>(desc.bias.data);
-        for (int64_t c = 0; c < channels; c++)
-            norm.weight_.push_back(weight[c * desc.weight.stride[0]]), norm.bias_.push_back(bias[c * desc.bias.stride[0]]);
-        return norm;
-    }
-
-    /** x and y: [..., C] of rank 2 or 3, the last axis contiguous; y may be x. */
-    Status run(const TensorView &x, const TensorView &y, attune_call * = nullptr) const {
-        const auto channels = static_cast<int64_t>(weight_.size());
-        if (x.extent[x.rank - 1] != channels)
-            return {ATTUNE_INVALID_ARGUMENT,
-                    "x has " + std::to_string(x.extent[x.rank - 1]) + " channels; the norm takes " + std::to_string(channels)};
-        const int64_t batch = x.rank == 3 ? x.extent[0] : 1, tokens = x.extent[x.rank - 2];
-        for (int64_t row = 0; row < batch * tokens; row++) {
-            const auto place = [&](const TensorView &t) {
-                return static_cast<float *>(t.data) + (t.rank == 3 ? row / tokens * t.stride[0] : 0) + row % tokens * t.stride[t.rank - 2];
-            };
-            normalise(place(x), place(y), channels);
-        }
-        return {};
-    }
-
-private:
-    void normalise(const float *x, float *y, int64_t channels) const {
-        double sum = 0, squares = 0;
-        for (int64_t c = 0; c < channels; c++)
-            sum += double(x[c]);
-        const double mean = sum / double(channels);
-        for (int64_t c = 0; c < channels; c++)
-            squares += (double(x[c]) - mean) * (double(x[c]) - mean);
-        const double factor = 1 / std::sqrt(squares / double(channels) + double(epsilon_));
-        for (int64_t c = 0; c < channels; c++)
-            y[c] = static_cast<float>((double(x[c]) - mean) * factor) * weight_[static_cast<size_t>(c)] + bias_[static_cast<size_t>(c)];
-    }
-
-    std::vector<float> weight_, bias_;
-    float epsilon_ = 0;
+    std::array<std::vector<float>, 3> memory_;
 };
 
 /** Two linear layers: down(activation(up x)); with a gate, down(activation(gate x) up x). */
@@ -173,7 +119,8 @@ inline Status attend(const MultiHeadAttention &attention, const TensorView &x, c
     return attention.run(args, call);
 }
 
-/** y = x + layer(norm(x)) or norm(x + layer(x)); layer(from, residual, to) adds the residual. x may be y. */
+/** y = x + layer(norm(x)) or norm(x + layer(x)); layer(from, residual, to) adds the residual. x may be y, and is not read once y is
+ * written. */
 template <typename Layer> Status sublayer(const TensorView &x, const TensorView &y, const LayerNorm &norm, bool norm_first,
                                           BlockMemory &memory, attune_call *call, const Layer &layer) {
     const TensorView between = memory.like(x, x.extent[x.rank - 1], 0);
@@ -201,14 +148,17 @@ public:
                             desc.norm_first};
     }
 
-    /** x and y: f32 [B, N, C] or [N, C], apart from each other. */
+    /** x and y: f32 [B, N, C] or [N, C]; y may be x. On an error nothing is written. */
     Status run(const TensorView &x, const TensorView &y, BlockMemory &memory, const BlockAttention &options = {},
                attune_call *call = nullptr) const {
-        const Status status = block::sublayer(x, y, attention_norm_, norm_first_, memory, call, [&](auto &from, auto &residual, auto &to) {
+        Status status = block::check_tokens(x, attention_.out(), "x");
+        if (!status) return status;
+        const TensorView state = memory.like(x, attention_.out(), 2);
+        status = block::sublayer(x, state, attention_norm_, norm_first_, memory, call, [&](auto &from, auto &residual, auto &to) {
             return block::attend(attention_, from, nullptr, residual, to, options, call);
         });
         if (!status) return status;
-        return block::sublayer(y, y, feed_forward_norm_, norm_first_, memory, call,
+        return block::sublayer(state, y, feed_forward_norm_, norm_first_, memory, call,
                                [&](auto &from, auto &residual, auto &to) { return feed_forward_.run(from, residual, to, memory, call); });
     }
 
@@ -244,18 +194,21 @@ public:
                             {std::move(*self_norm), std::move(*cross_norm), std::move(*feed_forward_norm)}, desc.norm_first);
     }
 
-    /** x and y: f32 [B, N, C] or [N, C], apart from each other; encoded: [B, M, kdim], of the same rank. */
+    /** x and y: f32 [B, N, C] or [N, C], where y may be x; encoded: [B, M, kdim], of the same rank. On an error nothing is written. */
     Status run(const TensorView &x, const TensorView &encoded, const TensorView &y, BlockMemory &memory,
                const BlockAttention &self_options = {}, const BlockAttention &cross_options = {}, attune_call *call = nullptr) const {
-        Status status = block::sublayer(x, y, norms_[0], norm_first_, memory, call, [&](auto &from, auto &residual, auto &to) {
+        Status status = block::check_tokens(x, self_.out(), "x");
+        if (!status) return status;
+        const TensorView state = memory.like(x, self_.out(), 2);
+        status = block::sublayer(x, state, norms_[0], norm_first_, memory, call, [&](auto &from, auto &residual, auto &to) {
             return block::attend(self_, from, nullptr, residual, to, self_options, call);
         });
         if (!status) return status;
-        status = block::sublayer(y, y, norms_[1], norm_first_, memory, call, [&](auto &from, auto &residual, auto &to) {
+        status = block::sublayer(state, state, norms_[1], norm_first_, memory, call, [&](auto &from, auto &residual, auto &to) {
             return block::attend(cross_, from, &encoded, residual, to, cross_options, call);
         });
         if (!status) return status;
-        return block::sublayer(y, y, norms_[2], norm_first_, memory, call,
+        return block::sublayer(state, y, norms_[2], norm_first_, memory, call,
                                [&](auto &from, auto &residual, auto &to) { return feed_forward_.run(from, residual, to, memory, call); });
     }
 
