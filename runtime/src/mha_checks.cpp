@@ -89,7 +89,7 @@ Status most_cached(const attune_cache &cache, int64_t &most) {
     ATTUNE_TRY(check_integers(cache.lengths, "cache.lengths", 1));
     most = 0;
     for (int64_t b = 0; b < cache.lengths.extent[0]; ++b)
-        most = std::max(most, read_integer(cache.lengths, b));
+        most = std::max(most, std::min<int64_t>(read_integer(cache.lengths, b), INT32_MAX)); // attention judges larger ones
     return {};
 }
 
