@@ -1,0 +1,60 @@
+#include "files.h"
+
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "error.h"
+
+namespace gpt {
+
+MappedFile::MappedFile(const std::filesystem::path &path) {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    require(descriptor >= 0, "{} can't be opened: {}", path.string(), std::strerror(errno));
+    struct stat info {};
+    const bool regular = ::fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode);
+    size_ = regular ? static_cast<size_t>(info.st_size) : 0;
+    void *data = size_ > 0 ? ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0) : nullptr;
+    ::close(descriptor);
+    require(regular, "{} must be a regular file", path.string());
+    require(data != MAP_FAILED, "{} can't be mapped: {}", path.string(), std::strerror(errno));
+    data_ = static_cast<const char *>(data);
+}
+
+MappedFile::~MappedFile() {
+    if (data_) ::munmap(const_cast<char *>(data_), size_);
+}
+
+std::string read_text(const std::filesystem::path &path) { return std::string(MappedFile(path).bytes()); }
+
+nlohmann::json read_json(const std::filesystem::path &path) {
+    const MappedFile file(path);
+    const std::string_view text = file.bytes();
+    nlohmann::json json = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
+    require(json.is_object(), "{} must hold one JSON object", path.string());
+    return json;
+}
+
+template <typename T> T value_or(const nlohmann::json &object, const char *name, T otherwise) {
+    const auto found = object.find(name);
+    if (found == object.end() || found->is_null()) return otherwise;
+    try {
+        return found->get<T>();
+    } catch (const nlohmann::json::exception &) {
+        fail("\"{}\" is {}, which is of the wrong type", name, found->dump());
+    }
+}
+
+template bool value_or(const nlohmann::json &, const char *, bool);
+template int32_t value_or(const nlohmann::json &, const char *, int32_t);
+template int64_t value_or(const nlohmann::json &, const char *, int64_t);
+template double value_or(const nlohmann::json &, const char *, double);
+template std::string value_or(const nlohmann::json &, const char *, std::string);
+template std::vector<nlohmann::json> value_or(const nlohmann::json &, const char *, std::vector<nlohmann::json>);
+
+} // namespace gpt

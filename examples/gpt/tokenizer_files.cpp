@@ -1,0 +1,239 @@
+// Tokenizer::load: GPT-2's two files, and the parts of tokenizer.json that GPT-2, Llama 2 and Llama 3 use.
+#include <algorithm>
+#include <charconv>
+#include <sstream>
+
+#include "error.h"
+#include "files.h"
+#include "tokenizer.h"
+#include "unicode.h"
+
+namespace gpt {
+
+namespace {
+
+using nlohmann::json;
+
+const std::string space_sign = "\u2581"; // what stands for a space in tokens of characters
+const std::string llama3_pattern = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
+                                   "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+
+/** GPT-2's alphabet: bytes that print stand for themselves, the others, in order, for characters from U+0100 on. */
+std::unordered_map<uint32_t, char> byte_alphabet() {
+    std::unordered_map<uint32_t, char> alphabet;
+    uint32_t next = 0x100;
+    for (uint32_t byte = 0; byte < 256; ++byte) {
+        const bool prints = (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte != 0xad);
+        alphabet[prints ? byte : next++] = static_cast<char>(byte);
+    }
+    return alphabet;
+}
+
+/** The bytes a token stands for. Special tokens may be of other characters, which stand for themselves. */
+std::string bytes_of(const std::string &token, bool byte_level) {
+    static const std::unordered_map<uint32_t, char> alphabet = byte_alphabet();
+    std::string bytes;
+    for (const Character &character : characters_of(token)) {
+        const auto byte = byte_level ? alphabet.find(character.code_point) : alphabet.end();
+        const std::string_view itself = std::string_view(token).substr(character.begin, character.size);
+        if (byte != alphabet.end())
+            bytes += byte->second;
+        else if (!byte_level && itself == space_sign)
+            bytes += ' ';
+        else
+            bytes += itself;
+    }
+    return bytes;
+}
+
+constexpr int32_t most_tokens = 1 << 24;
+
+/** Which byte "<0x41>" stands for; -1 for other tokens. */
+int byte_token(const std::string &token) {
+    if (token.size() != 6 || token.compare(0, 3, "<0x") != 0 || token[5] != '>') return -1;
+    int byte = 0;
+    const auto [end, error] = std::from_chars(&token[3], &token[5], byte, 16);
+    return error == std::errc() && end == &token[5] ? byte : -1;
+}
+
+void add_vocabulary(const json &vocabulary, TokenizerRules &rules) {
+    require(vocabulary.is_object(), "the tokenizer's vocabulary isn't a JSON object");
+    rules.bytes.fill(-1);
+    for (const auto &[token, number] : vocabulary.items()) {
+        require(number.is_number_integer() && number >= 0 && number < most_tokens, "token \"{}\" has the number {}; it must be 0 to {}",
+                token, number.dump(), most_tokens - 1);
+        const int byte = rules.byte_level ? -1 : byte_token(token);
+        if (byte >= 0)
+            rules.bytes[static_cast<size_t>(byte)] = number.get<int32_t>();
+        else
+            rules.vocabulary[bytes_of(token, rules.byte_level)] = number.get<int32_t>();
+    }
+    for (int byte = 0; rules.byte_level && byte < 256; ++byte) {
+        const auto found = rules.vocabulary.find(std::string(1, static_cast<char>(byte)));
+        require(found != rules.vocabulary.end(), "the tokenizer's vocabulary has no token of byte {}", byte);
+        rules.bytes[static_cast<size_t>(byte)] = found->second;
+    }
+}
+
+int32_t token_of(const std::string &token, const TokenizerRules &rules) {
+    const auto found = rules.vocabulary.find(token);
+    if (found != rules.vocabulary.end()) return found->second;
+    const int byte = rules.byte_level ? -1 : byte_token(token);
+    require(byte >= 0 && rules.bytes[static_cast<size_t>(byte)] >= 0, "a merge names \"{}\", which is no token", token);
+    return rules.bytes[static_cast<size_t>(byte)];
+}
+
+void add_merge(const std::string &left, const std::string &right, TokenizerRules &rules) {
+    const std::string a = bytes_of(left, rules.byte_level), b = bytes_of(right, rules.byte_level);
+    const int32_t left_token = token_of(a, rules), right_token = token_of(b, rules);
+    rules.merges.add(left_token, right_token, token_of(a + b, rules));
+}
+
+/** "left right": neither has a space within. */
+void add_merge(const std::string &line, TokenizerRules &rules) {
+    const size_t space = line.find(' ');
+    require(space != std::string::npos && line.find(' ', space + 1) == std::string::npos, "the merge \"{}\" must be two tokens", line);
+    add_merge(line.substr(0, space), line.substr(space + 1), rules);
+}
+
+void add_merges(const json &merges, TokenizerRules &rules) {
+    require(merges.is_array(), "the tokenizer's merges aren't a JSON array");
+    for (const json &merge : merges) {
+        if (merge.is_string()) {
+            add_merge(merge.get<std::string>(), rules);
+            continue;
+        }
+        const bool pair = merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string();
+        require(pair, "a merge is {}; it must be two tokens", merge.dump());
+        add_merge(merge[0].get<std::string>(), merge[1].get<std::string>(), rules);
+    }
+}
+
+std::string type_of_part(const json &part) { return part.is_object() ? value_or<std::string>(part, "type", "") : std::string(); }
+
+/** A part of the pipeline, or each part of a Sequence; none for null. */
+std::vector<json> parts_of(const json &pipeline, const char *name, const char *list) {
+    const auto found = pipeline.find(name);
+    if (found == pipeline.end() || found->is_null()) return {};
+    if (type_of_part(*found) != "Sequence") return {*found};
+    const auto parts = found->find(list);
+    require(parts != found->end() && parts->is_array(), "tokenizer.json: the Sequence of its {} has no array \"{}\"", name, list);
+    return *parts;
+}
+
+/** Whether the part replaces spaces by U+2581. */
+bool replaces_spaces(const json &part) {
+    return type_of_part(part) == "Replace" && part.value("/pattern/String"_json_pointer, "") == " " &&
+           part.value("content", "") == space_sign;
+}
+
+void read_normalizer(const json &file, TokenizerRules &rules) {
+    for (const json &part : parts_of(file, "normalizer", "normalizers")) {
+        const bool prepends = type_of_part(part) == "Prepend" && part.value("prepend", "") == space_sign;
+        require(!rules.byte_level && (prepends || replaces_spaces(part)), "tokenizer.json has the normalizer {}, which isn't known",
+                part.dump());
+        if (prepends) rules.space_before = SpaceBefore::always, rules.space_unless_there = false;
+    }
+}
+
+void read_metaspace(const json &part, TokenizerRules &rules) {
+    const auto scheme = value_or<std::string>(part, "prepend_scheme", "always");
+    require(!value_or(part, "split", true) && value_or<std::string>(part, "replacement", "") == space_sign,
+            "tokenizer.json has the pre_tokenizer {}, which isn't known", part.dump());
+    rules.space_before = scheme == "never" ? SpaceBefore::nothing : scheme == "first" ? SpaceBefore::first : SpaceBefore::always;
+}
+
+void read_pre_tokenizer(const json &file, TokenizerRules &rules) {
+    rules.pattern = SplitPattern::none;
+    for (const json &part : parts_of(file, "pre_tokenizer", "pretokenizers")) {
+        const std::string type = type_of_part(part);
+        if (type == "ByteLevel") {
+            if (value_or(part, "use_regex", true)) rules.pattern = SplitPattern::gpt2;
+            if (value_or(part, "add_prefix_space", true)) rules.space_before = SpaceBefore::always;
+        } else if (type == "Split" && part.value("/pattern/Regex"_json_pointer, "") == llama3_pattern) {
+            rules.pattern = SplitPattern::llama3;
+        } else {
+            require(type == "Metaspace", "tokenizer.json has the pre_tokenizer {}, which isn't known", part.dump());
+            read_metaspace(part, rules);
+        }
+    }
+}
+
+void read_added_tokens(const json &file, TokenizerRules &rules) {
+    for (const json &token : value_or<std::vector<json>>(file, "added_tokens", {})) {
+        const auto content = value_or<std::string>(token, "content", "");
+        const auto number = value_or<int32_t>(token, "id", -1);
+        require(!content.empty() && number >= 0 && number < most_tokens, "tokenizer.json has the added token {}, which isn't known",
+                token.dump());
+        rules.special[content] = number;
+    }
+}
+
+/** The special tokens that stand before every text. */
+void read_post_processor(const json &file, TokenizerRules &rules) {
+    for (const json &part : parts_of(file, "post_processor", "processors")) {
+        if (type_of_part(part) != "TemplateProcessing") continue; // others change no token
+        for (const json &piece : value_or<std::vector<json>>(part, "single", {})) {
+            if (piece.contains("Sequence")) break;
+            const auto name = piece.value("/SpecialToken/id"_json_pointer, "");
+            const auto token = rules.special.find(name);
+            require(token != rules.special.end(), "tokenizer.json puts \"{}\" before texts, which is no added token", name);
+            rules.begin.push_back(token->second);
+        }
+    }
+}
+
+bool has_byte_level(const json &file) {
+    const std::vector<json> parts = parts_of(file, "pre_tokenizer", "pretokenizers");
+    return std::any_of(parts.begin(), parts.end(), [](const json &part) { return type_of_part(part) == "ByteLevel"; });
+}
+
+void read_model(const json &model, TokenizerRules &rules) {
+    require(type_of_part(model) == "BPE", "tokenizer.json has a model of type \"{}\"; it must be BPE", type_of_part(model));
+    for (const char *absent : {"continuing_subword_prefix", "end_of_word_suffix"})
+        require(value_or<std::string>(model, absent, "").empty(), "tokenizer.json has a {}, which isn't known", absent);
+    require(model.contains("vocab") && model.contains("merges"), "tokenizer.json has no vocab, or no merges");
+    add_vocabulary(model["vocab"], rules);
+    add_merges(model["merges"], rules);
+    rules.whole_words = value_or(model, "ignore_merges", false);
+    const auto unknown = value_or<std::string>(model, "unk_token", "");
+    if (!unknown.empty()) rules.unknown = token_of(unknown, rules);
+}
+
+Tokenizer load_json(const std::filesystem::path &path) {
+    const json file = read_json(path);
+    require(file.contains("model"), "{} has no \"model\"", path.string());
+    TokenizerRules rules;
+    rules.byte_level = has_byte_level(file);
+    rules.strip_space = !rules.byte_level;
+    read_model(file["model"], rules);
+    read_normalizer(file, rules);
+    read_pre_tokenizer(file, rules);
+    read_added_tokens(file, rules);
+    read_post_processor(file, rules);
+    return Tokenizer(std::move(rules));
+}
+
+Tokenizer load_gpt2(const std::filesystem::path &folder) {
+    TokenizerRules rules;
+    add_vocabulary(read_json(folder / "vocab.json"), rules);
+    std::istringstream merges(read_text(folder / "merges.txt"));
+    for (std::string line; std::getline(merges, line);)
+        if (!line.empty() && line.rfind("#version", 0) != 0) add_merge(line, rules);
+    const auto end = rules.vocabulary.find("<|endoftext|>");
+    if (end != rules.vocabulary.end()) rules.special.insert(*end);
+    return Tokenizer(std::move(rules));
+}
+
+} // namespace
+
+Tokenizer Tokenizer::load(const std::filesystem::path &folder) {
+    const std::filesystem::path path = folder / "tokenizer.json";
+    try {
+        return std::filesystem::exists(path) ? load_json(path) : load_gpt2(folder);
+    } catch (const json::exception &error) { // a part of another type than in any such file
+        fail("the tokenizer in {} can't be read: {}", folder.string(), error.what());
+    }
+}
+
+} // namespace gpt

@@ -1,0 +1,102 @@
+// Tokenizers against the tokens that the families' own library gives: golden/tokenizer_cases.json.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include "files.h"
+#include "thrown.h"
+#include "tokenizer.h"
+
+namespace gpt {
+namespace {
+
+class GoldenTokens : public ::testing::TestWithParam<const char *> {
+protected:
+    static std::filesystem::path folder() {
+        const std::string name = GetParam();
+        const bool is_model = name == "gpt2" || name == "llama";
+        return is_model ? std::filesystem::path(MODELS_FOLDER) / (name + "-tiny") : std::filesystem::path(GOLDEN_FOLDER) / name;
+    }
+};
+
+TEST_P(GoldenTokens, AreWhatTheLibraryGives) {
+    const Tokenizer tokenizer = Tokenizer::load(folder());
+    const nlohmann::json cases = read_json(std::filesystem::path(GOLDEN_FOLDER) / "tokenizer_cases.json")[GetParam()];
+    ASSERT_GT(cases.size(), 20u);
+    for (const nlohmann::json &expected : cases) {
+        const auto text = expected["text"].get<std::string>();
+        const std::vector<int32_t> tokens = tokenizer.encode(text);
+        EXPECT_EQ(tokens, expected["ids"].get<std::vector<int32_t>>()) << text;
+        EXPECT_EQ(tokenizer.decode(tokens), expected["decoded"].get<std::string>()) << text;
+    }
+}
+INSTANTIATE_TEST_SUITE_P(Tokenizers, GoldenTokens, ::testing::Values("gpt2", "llama", "llama3", "metaspace"),
+                         [](const ::testing::TestParamInfo<const char *> &info) { return std::string(info.param); });
+
+TEST(Tokenizer, BytesThatAreNoUtf8ComeBack) {
+    for (const char *name : {"gpt2-tiny", "llama-tiny"}) {
+        const Tokenizer tokenizer = Tokenizer::load(std::filesystem::path(MODELS_FOLDER) / name);
+        const std::string bytes = "a\xff\x80 \xe2\x96z";
+        EXPECT_EQ(tokenizer.decode(tokenizer.encode(bytes)), bytes) << name;
+    }
+}
+
+TEST(Tokenizer, PiecesOfNoTokenAreEmpty) {
+    const Tokenizer tokenizer = Tokenizer::load(std::filesystem::path(MODELS_FOLDER) / "gpt2-tiny");
+    for (int32_t token : {-1, 0, tokenizer.size(), INT32_MAX}) // 0 is <|endoftext|>
+        EXPECT_EQ(tokenizer.piece(token), "");
+    EXPECT_EQ(tokenizer.piece(tokenizer.encode("a")[0]), "a");
+}
+
+TEST(Tokenizer, TimeGrowsWithTextAsItShould) {
+    const Tokenizer tokenizer = Tokenizer::load(std::filesystem::path(MODELS_FOLDER) / "llama-tiny"); // whose texts are one word
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_GT(tokenizer.encode(std::string(300000, 'a')).size(), 1000u);
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20)); // squared, it would take minutes
+}
+
+struct BadTokenizer {
+    const char *name;
+    const char *json;
+    const char *sentence;
+};
+void PrintTo(const BadTokenizer &bad, std::ostream *stream) { *stream << bad.name; }
+
+class BadTokenizers : public ::testing::TestWithParam<BadTokenizer> {};
+
+TEST_P(BadTokenizers, AreRefusedBySentence) {
+    const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / (std::string("attune_tokenizer_") + GetParam().name);
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "tokenizer.json") << GetParam().json;
+    const std::string sentence = thrown([&] { Tokenizer::load(folder); });
+    std::filesystem::remove_all(folder);
+    EXPECT_NE(sentence.find(GetParam().sentence), std::string::npos) << sentence;
+}
+
+const BadTokenizer bad_tokenizers[] = {
+    {"NoJson", "{", "must hold one JSON object"},
+    {"NoModel", "{}", "has no \"model\""},
+    {"Unigram", R"({"model": {"type": "Unigram"}})", "a model of type \"Unigram\"; it must be BPE"},
+    {"NoMerges", R"({"model": {"type": "BPE", "vocab": {}}})", "has no vocab, or no merges"},
+    {"NegativeToken", R"({"model": {"type": "BPE", "vocab": {"a": -1}, "merges": []}})", "token \"a\" has the number -1"},
+    {"HugeToken", R"({"model": {"type": "BPE", "vocab": {"a": 99999999999}, "merges": []}})", "token \"a\" has the number 99999999999"},
+    {"VocabularyIsAnArray", R"({"model": {"type": "BPE", "vocab": [], "merges": []}})", "vocabulary isn't a JSON object"},
+    {"MergeOfNoToken", R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}})", "a merge names \"b\", which is no token"},
+    {"MergeOfThree", R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a a a"]}})", "the merge \"a a a\" must be two tokens"},
+    {"MergeOfNumbers", R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": [[1, 2]]}})", "a merge is [1,2]; it must be two tokens"},
+    {"ByteWithoutToken", R"({"pre_tokenizer": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab": {}, "merges": []}})",
+     "no token of byte 0"},
+    {"UnknownNormalizer", R"({"normalizer": {"type": "NFC"}, "model": {"type": "BPE", "vocab": {}, "merges": []}})",
+     "has the normalizer {\"type\":\"NFC\"}, which isn't known"},
+    {"UnknownPattern",
+     R"({"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "x"}}, "model": {"type": "BPE", "vocab": {}, "merges": []}})",
+     "which isn't known"},
+    {"WrongTypeOfPart", R"({"model": {"type": "BPE", "vocab": {}, "merges": [], "ignore_merges": 3}})", "\"ignore_merges\" is 3"},
+};
+INSTANTIATE_TEST_SUITE_P(Files, BadTokenizers, ::testing::ValuesIn(bad_tokenizers),
+                         [](const ::testing::TestParamInfo<BadTokenizer> &info) { return info.param.name; });
+
+} // namespace
+} // namespace gpt
