@@ -310,6 +310,48 @@ typedef struct attune_add_positions_args {
 void attune_add_positions_args_init(attune_add_positions_args *args);
 attune_status attune_add_positions(const attune_add_positions_args *args, attune_call *call);
 
+/* ---- A cache of many sequences, for all layers of a model, that owns its memory ---------------------------------------- */
+
+/* Sequences grow by pages that they take from those all share. One that is forked from another reads the other's pages, until either writes
+ * to one: then that page alone is copied. */
+typedef struct attune_kv_cache_desc {
+    size_t struct_size;
+    attune_type dtype;   /* ATTUNE_F32, F16, BF16, or I8 with a scale for each row: see attune_cache */
+    int32_t layers;      /* 1 or more */
+    int64_t kv_heads;    /* Hkv */
+    int64_t head_dim;    /* D */
+    int64_t value_dim;   /* Dv; 0: as head_dim */
+    int64_t capacity;    /* tokens that a sequence may have */
+    int64_t pages;       /* of page_tokens tokens each, in all; memory is used as pages are first written */
+    int64_t page_tokens; /* S; 0: 64, or the capacity if that is less */
+} attune_kv_cache_desc;
+#define ATTUNE_KV_CACHE_DESC_INIT                                                                                                          \
+    { sizeof(attune_kv_cache_desc), ATTUNE_F32, 1, 0, 0, 0, 0, 0, 0 }
+
+/* Changed by one thread at a time. */
+typedef struct attune_kv_cache attune_kv_cache;
+
+attune_status attune_kv_cache_create(const attune_kv_cache_desc *desc, attune_kv_cache **cache);
+void attune_kv_cache_destroy(attune_kv_cache *cache); /* NULL is fine */
+
+/* Starts a sequence of no tokens, and gives its number. */
+attune_status attune_kv_cache_add(attune_kv_cache *cache, int64_t *sequence);
+/* Starts a sequence that has the first `tokens` tokens of another, and gives its number: a prompt is computed once. */
+attune_status attune_kv_cache_fork(attune_kv_cache *cache, int64_t sequence, int64_t tokens, int64_t *fork);
+/* Forgets all tokens of a sequence but the first `tokens`. It and the next also drop a batch that has begun. */
+attune_status attune_kv_cache_truncate(attune_kv_cache *cache, int64_t sequence, int64_t tokens);
+/* Forgets a sequence; its number may be given again. */
+attune_status attune_kv_cache_remove(attune_kv_cache *cache, int64_t sequence);
+int64_t attune_kv_cache_length(const attune_kv_cache *cache, int64_t sequence); /* tokens; -1 if there is no such sequence */
+int64_t attune_kv_cache_free_pages(const attune_kv_cache *cache);
+
+/* One step of a model: `begin` makes `count` different sequences the items of a batch, with room for new_tokens more tokens of each
+ * (ATTUNE_OUT_OF_MEMORY where pages run out); `layer` gives what attune_attention_args::cache takes for one layer, valid until the cache
+ * is next changed; `end` lengthens the sequences. A batch that isn't ended is dropped by the next `begin`, and the tokens with it. */
+attune_status attune_kv_cache_begin(attune_kv_cache *cache, const int64_t *sequences, int64_t count, int64_t new_tokens);
+attune_status attune_kv_cache_layer(const attune_kv_cache *cache, int32_t layer, attune_cache *view);
+attune_status attune_kv_cache_end(attune_kv_cache *cache);
+
 /* ---- Cache writes: new tokens of each batch item into a cache, in place (ONNX TensorScatter) --------------------------- */
 typedef struct attune_cache_write_args {
     size_t struct_size;

@@ -41,6 +41,8 @@ public:
     T *operator->() { return &*value_; }
     const T *operator->() const { return &*value_; }
     T &operator*() & { return *value_; }
+    const T &operator*() const & { return *value_; }
+    T &&operator*() && { return std::move(*value_); }
 
 private:
     std::optional<T> value_;
@@ -245,6 +247,61 @@ inline Status add_positions(const TensorView &x, const TensorView &y, const AddP
     args.positions = options.positions, args.schedule = schedule_name(options.schedule);
     return Status::from(attune_add_positions(&args, call));
 }
+
+/** What a cache of sequences is made for: see attune_kv_cache_desc. */
+struct KvCacheDesc {
+    attune_type dtype = ATTUNE_F32;
+    int32_t layers = 1;
+    int64_t kv_heads = 0, head_dim = 0;
+    int64_t value_dim = 0; // 0: as head_dim
+    int64_t capacity = 0;
+    int64_t pages = 0;
+    int64_t page_tokens = 0; // 0: Attune's choice
+};
+
+/** Keys and values of many sequences, for all layers of a model: see attune_kv_cache. */
+class KvCache {
+public:
+    static Result<KvCache> create(const KvCacheDesc &desc) {
+        const attune_kv_cache_desc d = {sizeof(d),      desc.dtype,    desc.layers, desc.kv_heads,   desc.head_dim,
+                                        desc.value_dim, desc.capacity, desc.pages,  desc.page_tokens};
+        attune_kv_cache *cache = nullptr;
+        if (attune_status code = attune_kv_cache_create(&d, &cache); code != ATTUNE_OK) return Status::from(code);
+        return KvCache(cache);
+    }
+
+    Result<int64_t> add() {
+        int64_t sequence = 0;
+        if (attune_status code = attune_kv_cache_add(cache_.get(), &sequence); code != ATTUNE_OK) return Status::from(code);
+        return sequence;
+    }
+    Result<int64_t> fork(int64_t sequence, int64_t tokens) {
+        int64_t fork = 0;
+        if (attune_status code = attune_kv_cache_fork(cache_.get(), sequence, tokens, &fork); code != ATTUNE_OK) return Status::from(code);
+        return fork;
+    }
+    Status truncate(int64_t sequence, int64_t tokens) { return Status::from(attune_kv_cache_truncate(cache_.get(), sequence, tokens)); }
+    Status remove(int64_t sequence) { return Status::from(attune_kv_cache_remove(cache_.get(), sequence)); }
+    int64_t length(int64_t sequence) const { return attune_kv_cache_length(cache_.get(), sequence); }
+    int64_t free_pages() const { return attune_kv_cache_free_pages(cache_.get()); }
+
+    Status begin(const std::vector<int64_t> &sequences, int64_t new_tokens) {
+        return Status::from(attune_kv_cache_begin(cache_.get(), sequences.data(), static_cast<int64_t>(sequences.size()), new_tokens));
+    }
+    Result<attune_cache> layer(int32_t index) const {
+        attune_cache view;
+        if (attune_status code = attune_kv_cache_layer(cache_.get(), index, &view); code != ATTUNE_OK) return Status::from(code);
+        return view;
+    }
+    Status end() { return Status::from(attune_kv_cache_end(cache_.get())); }
+
+private:
+    struct Destroy {
+        void operator()(attune_kv_cache *cache) const { attune_kv_cache_destroy(cache); }
+    };
+    explicit KvCache(attune_kv_cache *cache) : cache_(cache) {}
+    std::unique_ptr<attune_kv_cache, Destroy> cache_;
+};
 
 struct CacheWriteOptions {
     int32_t axis = -2;                  // the tokens' axis
