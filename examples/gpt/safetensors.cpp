@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "bfloat16.h"
 #include "error.h"
 
 namespace gpt {
@@ -80,13 +81,6 @@ void check_cover(const StoredTensors &tensors, std::string_view data, const std:
         end += part.size();
     }
     require(end == data.data() + data.size(), "{} has {} bytes after its last tensor", file, data.data() + data.size() - end);
-}
-
-float from_bf16(uint16_t half) {
-    const uint32_t bits = uint32_t(half) << 16;
-    float value = 0;
-    std::memcpy(&value, &bits, sizeof(value));
-    return value;
 }
 
 /** IEEE 754 binary16: scaling by 2^112 puts its exponent right, subnormal numbers included. */

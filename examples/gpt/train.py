@@ -140,13 +140,17 @@ def main() -> None:
 
 
 def write_golden(family: str, folder: pathlib.Path, ids: list) -> None:
-    """Logits of every token of a prompt, computed in f32 from the weights as they are kept. (A model turned to bf16 and back won't do: it
-    has rounded its table of rotary frequencies as well.)"""
+    """Logits of every token of a prompt, and the likeliest tokens after it, computed in f32 from the weights as they are kept. (A model
+    turned to bf16 and back won't do: it has rounded its table of rotary frequencies as well.)"""
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    text = list(ids)
     with torch.no_grad():
         logits = model(torch.tensor([ids])).logits[0]
+        for _ in range(40):
+            text.append(int(model(torch.tensor([text])).logits[0, -1].argmax()))
     np.save(GOLDEN / f"{family}_ids.npy", np.array(ids, np.int32))
     np.save(GOLDEN / f"{family}_logits.npy", logits.numpy())
+    np.save(GOLDEN / f"{family}_likeliest.npy", np.array(text[len(ids):], np.int32))
 
 
 if __name__ == "__main__":

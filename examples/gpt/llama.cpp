@@ -1,0 +1,98 @@
+// Llama (Touvron et al., arXiv 2302.13971; Llama 3: arXiv 2407.21783) and Mistral (Jiang et al., arXiv 2310.06825).
+#include "error.h"
+#include "families.h"
+#include "layers.h"
+
+namespace gpt {
+
+namespace {
+
+/** The rotary position, in Attune's language: "rotary(half, base=500000, scaling=llama3(8, 1, 4, 8192))". */
+std::string rotary_text(const nlohmann::json &config) {
+    const nlohmann::json none = nlohmann::json::object();
+    const char *const place = config.contains("rope_parameters") ? "rope_parameters" : "rope_scaling";
+    const nlohmann::json &rope = config.contains(place) && config[place].is_object() ? config[place] : none;
+    const double base = value_or(rope, "rope_theta", value_or(config, "rope_theta", 10000.0)), factor = value_or(rope, "factor", 1.0);
+    const auto type = value_or<std::string>(rope, "rope_type", value_or<std::string>(rope, "type", "default"));
+    if (type == "default") return fmt::format("rotary(half, base={})", base);
+    if (type == "linear") return fmt::format("rotary(half, base={}, scaling=linear({}))", base, factor);
+    require(type == "llama3", "config.json has the rotary scaling \"{}\"; it must be default, linear or llama3", type);
+    return fmt::format("rotary(half, base={}, scaling=llama3({}, {}, {}, {}))", base, factor, value_or(rope, "low_freq_factor", 1.0),
+                       value_or(rope, "high_freq_factor", 4.0), value_or<int64_t>(rope, "original_max_position_embeddings", 8192));
+}
+
+DecoderShape shape_of(const Checkpoint &checkpoint, attune_type dtype) {
+    const nlohmann::json &config = checkpoint.config();
+    DecoderShape shape;
+    shape.dtype = dtype, shape.vocabulary = checkpoint.size("vocab_size"), shape.width = checkpoint.size("hidden_size");
+    shape.heads = checkpoint.size("num_attention_heads");
+    shape.kv_heads = value_or(config, "num_key_value_heads", shape.heads);
+    shape.head_dim = value_or(config, "head_dim", shape.width / shape.heads);
+    require(shape.kv_heads >= 1 && shape.heads % shape.kv_heads == 0 && shape.head_dim >= 1,
+            "config.json has {} heads, {} heads of keys and a head_dim of {}; the first must be a multiple of the second", shape.heads,
+            shape.kv_heads, shape.head_dim);
+    shape.longest = checkpoint.size("max_position_embeddings");
+    if (const auto window = value_or<int64_t>(config, "sliding_window", 0); window > 0)
+        shape.mask = fmt::format("causal & window({}, 0)", window - 1); // its count includes the query itself
+    shape.position = rotary_text(config);
+    return shape;
+}
+
+class LlamaReader {
+public:
+    LlamaReader(const Checkpoint &checkpoint, const DecoderShape &shape)
+        : checkpoint_(checkpoint), shape_(shape), inner_(checkpoint.size("intermediate_size")) {}
+
+    DecoderWeights weights() const {
+        const std::string tokens = "model.embed_tokens.weight", head = "lm_head.weight";
+        const bool tied = value_or(checkpoint_.config(), "tie_word_embeddings", false);
+        std::vector<Block> blocks;
+        for (int64_t i = 0; i < checkpoint_.size("num_hidden_layers"); ++i)
+            blocks.push_back(block(fmt::format("model.layers.{}.", i)));
+        const Matrix to_vocabulary = {
+            shape_.vocabulary, shape_.width, checkpoint_.read(tied ? tokens : head, {shape_.vocabulary, shape_.width}), {}, false};
+        return {read_table(checkpoint_, tokens, shape_.vocabulary, shape_.width, shape_.dtype),
+                Buffer(),
+                false,
+                std::move(blocks),
+                norm("model.norm"),
+                make_linear(shape_.dtype, to_vocabulary)};
+    }
+
+private:
+    Norm norm(const std::string &name) const {
+        return {checkpoint_.read(name + ".weight", {shape_.width}),
+                {},
+                static_cast<float>(value_or(checkpoint_.config(), "rms_norm_eps", 1e-6))};
+    }
+
+    Block block(const std::string &name) const {
+        const std::string attention = name + "self_attn.", mlp = name + "mlp.";
+        const int64_t width = shape_.width, rows = shape_.heads * shape_.head_dim, kv_rows = shape_.kv_heads * shape_.head_dim;
+        const Matrix projections = stack({read_matrix(checkpoint_, attention + "q_proj", rows, width),
+                                          read_matrix(checkpoint_, attention + "k_proj", kv_rows, width),
+                                          read_matrix(checkpoint_, attention + "v_proj", kv_rows, width)});
+        const Matrix gate = read_matrix(checkpoint_, mlp + "gate_proj", inner_, width);
+        require(gate.bias.empty(), "the checkpoint has {}gate_proj.bias, which isn't known", mlp);
+        const auto activation = activation_of(value_or<std::string>(checkpoint_.config(), "hidden_act", "silu"));
+        return {norm(name + "input_layernorm"),
+                make_linear(shape_.dtype, projections),
+                make_linear(shape_.dtype, read_matrix(checkpoint_, attention + "o_proj", width, rows)),
+                norm(name + "post_attention_layernorm"),
+                make_linear(shape_.dtype, read_matrix(checkpoint_, mlp + "up_proj", inner_, width), activation, &gate),
+                make_linear(shape_.dtype, read_matrix(checkpoint_, mlp + "down_proj", width, inner_))};
+    }
+
+    const Checkpoint &checkpoint_;
+    const DecoderShape &shape_;
+    int64_t inner_;
+};
+
+} // namespace
+
+Network load_llama(const Checkpoint &checkpoint, attune_type dtype) {
+    const DecoderShape shape = shape_of(checkpoint, dtype);
+    return {shape, LlamaReader(checkpoint, shape).weights()};
+}
+
+} // namespace gpt
