@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
+#include <utility>
 
 #include "error.h"
 #include "tensor.h"
@@ -92,13 +93,14 @@ Status KvCache::fork(int64_t from, int64_t tokens, int64_t &sequence) {
     ATTUNE_TRY(check_sequence(from));
     const int64_t length = sequences_[static_cast<size_t>(from)].length;
     ATTUNE_REQUIRE(tokens >= 0 && tokens <= length, "tokens is {}; it must be 0 to {}, the sequence's length", tokens, length);
+    const std::vector<int32_t> &source = sequences_[static_cast<size_t>(from)].pages;
+    std::vector<int32_t> shared(source.begin(), source.begin() + pages_for(tokens));
     int64_t added = 0;
     ATTUNE_TRY(add(added));
-    const Sequence &source = sequences_[static_cast<size_t>(from)];
-    Sequence &fork = sequences_[static_cast<size_t>(added)];
-    fork.pages.assign(source.pages.begin(), source.pages.begin() + pages_for(tokens)), fork.length = tokens;
-    for (int32_t page : fork.pages)
+    for (int32_t page : shared)
         ++readers_[static_cast<size_t>(page)];
+    Sequence &fork = sequences_[static_cast<size_t>(added)];
+    fork.pages = std::move(shared), fork.length = tokens;
     sequence = added;
     return {};
 }

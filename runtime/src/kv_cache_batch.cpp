@@ -51,6 +51,7 @@ void KvCache::copy_tokens(int32_t from, int32_t to, int64_t tokens) {
 /** Pages for new tokens, the first of them the sequence's alone. There are enough. */
 void KvCache::extend(Sequence &sequence, int64_t new_tokens) {
     const int64_t kept = sequence.length % page_tokens_;
+    sequence.pages.reserve(static_cast<size_t>(pages_for(sequence.length + new_tokens))); // so that no page that is taken can be lost
     if (kept > 0 && new_tokens > 0) {
         int32_t &page = sequence.pages[static_cast<size_t>(sequence.length / page_tokens_)];
         if (int32_t &readers = readers_[static_cast<size_t>(page)]; readers > 1) {
@@ -80,6 +81,7 @@ Status KvCache::begin(const int64_t *sequences, int64_t count, int64_t new_token
     if (needed > free_pages())
         return fail(ATTUNE_OUT_OF_MEMORY, "the cache has {} free pages of {} tokens; {} sequences with {} new tokens each need {}",
                     free_pages(), page_tokens_, count, new_tokens, needed);
+    batch_.assign(sequences, sequences + count), new_tokens_ = new_tokens;
     lengths_.clear(), table_.assign(static_cast<size_t>(count * columns), 0);
     for (int64_t i = 0; i < count; ++i) {
         Sequence &sequence = sequences_[static_cast<size_t>(sequences[i])];
@@ -87,10 +89,10 @@ Status KvCache::begin(const int64_t *sequences, int64_t count, int64_t new_token
         lengths_.push_back(static_cast<int32_t>(sequence.length));
         std::copy(sequence.pages.begin(), sequence.pages.end(), table_.begin() + i * columns);
     }
-    batch_.assign(sequences, sequences + count), new_tokens_ = new_tokens, open_ = true;
     const int64_t extents[] = {count, columns};
     lengths_tensor_ = attune_contiguous(lengths_.data(), ATTUNE_I32, 1, extents);
     table_tensor_ = attune_contiguous(table_.data(), ATTUNE_I32, 2, extents);
+    open_ = true;
     return {};
 }
 
