@@ -5,8 +5,8 @@
 #include <cmath>
 #include <filesystem>
 
-#include "decoder.h"
-#include "families.h"
+#include "gpt/decoder.h"
+#include "gpt/families.h"
 #include "npy.h"
 #include "thrown.h"
 

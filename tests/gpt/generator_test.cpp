@@ -3,9 +3,9 @@
 
 #include <filesystem>
 
-#include "arguments.h"
-#include "families.h"
-#include "generator.h"
+#include "gpt/arguments.h"
+#include "gpt/families.h"
+#include "gpt/generator.h"
 #include "npy.h"
 #include "thrown.h"
 

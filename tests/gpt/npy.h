@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "error.h"
-#include "files.h"
+#include "gpt/error.h"
+#include "gpt/files.h"
 
 namespace gpt {
 

@@ -8,8 +8,8 @@
 #include <limits>
 #include <random>
 
-#include "checkpoint.h"
-#include "safetensors.h"
+#include "gpt/checkpoint.h"
+#include "gpt/safetensors.h"
 #include "thrown.h"
 
 namespace gpt {

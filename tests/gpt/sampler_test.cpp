@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "sampler.h"
+#include "gpt/sampler.h"
 #include "thrown.h"
 
 namespace gpt {

@@ -4,8 +4,8 @@
 #include <random>
 #include <string>
 
-#include "split.h"
-#include "unicode.h"
+#include "gpt/split.h"
+#include "gpt/unicode.h"
 
 namespace gpt {
 namespace {

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "files.h"
+#include "gpt/files.h"
+#include "gpt/tokenizer.h"
 #include "thrown.h"
-#include "tokenizer.h"
 
 namespace gpt {
 namespace {
