@@ -18,5 +18,6 @@ void add_run_add_positions(CLI::App &run);
 void add_run_cache_write(CLI::App &run);
 void add_explain(CLI::App &parent);
 void add_bench(CLI::App &parent);
+void add_trace(CLI::App &parent);
 
 } // namespace attune::tools

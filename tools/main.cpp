@@ -1,4 +1,4 @@
-// The `attune` command: list what is linked in, run it on .npy files, explain masks, time it.
+// The `attune` command: list what is linked in, run it on .npy files, explain masks, time it, show a model's weights of attention.
 #include <csignal>
 #include <cstdio>
 #include <new>
@@ -68,10 +68,12 @@ void declare(CLI::App &app) {
     add_run_cache_write(*run);
     add_explain(app);
     add_bench(app);
+    add_trace(app);
 }
 
 int parse_and_run(int argc, char **argv) {
-    CLI::App app("Attention kernels generated ahead of time: list them, run them on .npy files, explain masks, time them.");
+    CLI::App app("Attention kernels generated ahead of time: list them, run them on .npy files, explain masks, time them, see what a model "
+                 "attends to.");
     declare(app);
     try {
         app.parse(argc, argv);

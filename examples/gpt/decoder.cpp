@@ -47,7 +47,7 @@ const float *Decoder::run(attune::KvCache &cache, const Step &step, LogitsOf whi
     for (size_t i = 0; i < weights_.blocks.size(); ++i) {
         const auto layer = cache.layer(static_cast<int32_t>(i));
         require(layer.status());
-        attend(weights_.blocks[i], x, *layer);
+        attend(i, x, *layer);
         transform(weights_.blocks[i], x);
     }
     const float *const result = logits(x, which);
@@ -70,7 +70,8 @@ TensorView Decoder::embed(const attune::KvCache &cache, const Step &step, int64_
 }
 
 /** x += attention. Q, K and V of all heads are one product, and its rows' parts what attention reads: [sequences, heads, T, head_dim]. */
-void Decoder::attend(const Block &block, const TensorView &x, const attune_cache &cache) {
+void Decoder::attend(size_t number, const TensorView &x, const attune_cache &cache) {
+    const Block &block = weights_.blocks[number];
     const int64_t items = x.extent[0], tokens = x.extent[1], dim = shape_.head_dim, heads = shape_.heads, kv_heads = shape_.kv_heads;
     const int64_t row = (heads + 2 * kv_heads) * dim;
     const TensorView projected = projected_.view({items, tokens, row}), attended = attended_.view({items, tokens, heads * dim});
@@ -81,7 +82,11 @@ void Decoder::attend(const Block &block, const TensorView &x, const attune_cache
     const TensorView out = part_of(attended, 0, {items, heads, tokens, dim}, {tokens * heads * dim, dim, heads * dim, 1});
     attune::AttentionArgs args(heads_of(0, heads), heads_of(heads, kv_heads), heads_of(heads + kv_heads, kv_heads), out);
     args.cache = &cache;
+    const int64_t capacity = cache.k.extent[2] * cache.block_table->extent[1];
+    const TensorView observed = on_weights_ ? observed_.view({items, heads, tokens, capacity}) : TensorView();
+    args.weights = on_weights_ ? &observed : nullptr;
     require(plan_.run(args, call_));
+    if (on_weights_) on_weights_(number, observed);
     require(block.output.run(attended, x, &x, &call_));
 }
 

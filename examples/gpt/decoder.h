@@ -2,8 +2,11 @@
 // Learners", section 2.3; Touvron et al., arXiv 2302.13971, section 2.2). What tells the families apart is data.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <attune/attune.hpp>
@@ -54,6 +57,10 @@ struct Network {
     DecoderWeights weights;
 };
 
+/** Called with the number of each block and its weights of attention, f32 [sequences, heads, T, capacity of the cache], which last until it
+ * returns. */
+using OnWeights = std::function<void(size_t block, const attune::TensorView &weights)>;
+
 class Decoder {
 public:
     /** `threads` 0: every CPU. */
@@ -70,9 +77,12 @@ public:
      */
     const float *run(attune::KvCache &cache, const Step &step, LogitsOf which = LogitsOf::last_tokens);
 
+    /** Has every later run show its weights of attention, which costs time; an empty function ends it. */
+    void observe(OnWeights on_weights) { on_weights_ = std::move(on_weights); }
+
 private:
     attune::TensorView embed(const attune::KvCache &cache, const Step &step, int64_t tokens);
-    void attend(const Block &block, const attune::TensorView &x, const attune_cache &cache);
+    void attend(size_t number, const attune::TensorView &x, const attune_cache &cache);
     void transform(const Block &block, const attune::TensorView &x);
     const float *logits(const attune::TensorView &x, LogitsOf which);
     attune::TensorView normalised(const Norm &norm, const attune::TensorView &x);
@@ -82,6 +92,8 @@ private:
     attune::AttentionPlan plan_;
     attune::Call call_;
     Buffer x_, normalised_, projected_, attended_, inner_, logits_;
+    Buffer observed_{ATTUNE_F32};
+    OnWeights on_weights_;
     std::vector<float> wide_logits_; // of bf16
 };
 

@@ -140,16 +140,18 @@ def main() -> None:
 
 
 def write_golden(family: str, folder: pathlib.Path, ids: list) -> None:
-    """Logits of every token of a prompt, and the likeliest tokens after it, computed in f32 from the weights as they are kept. (A model
-    turned to bf16 and back won't do: it has rounded its table of rotary frequencies as well.)"""
-    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    """Logits of every token of a prompt, its weights of attention [layers, heads, tokens, tokens], and the likeliest tokens after it: all
+    computed in f32 from the weights as they are kept. (A model turned to bf16 and back won't do: it has rounded its table of rotary
+    frequencies as well.)"""
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
     text = list(ids)
     with torch.no_grad():
-        logits = model(torch.tensor([ids])).logits[0]
+        prompt = model(torch.tensor([ids]), output_attentions=True)
         for _ in range(40):
             text.append(int(model(torch.tensor([text])).logits[0, -1].argmax()))
     np.save(GOLDEN / f"{family}_ids.npy", np.array(ids, np.int32))
-    np.save(GOLDEN / f"{family}_logits.npy", logits.numpy())
+    np.save(GOLDEN / f"{family}_logits.npy", prompt.logits[0].numpy())
+    np.save(GOLDEN / f"{family}_weights.npy", torch.cat(prompt.attentions).numpy())
     np.save(GOLDEN / f"{family}_likeliest.npy", np.array(text[len(ids):], np.int32))
 
 
