@@ -28,7 +28,8 @@ DecoderShape shape_of(const Checkpoint &checkpoint, attune_type dtype) {
     shape.heads = checkpoint.size("num_attention_heads");
     shape.kv_heads = value_or(config, "num_key_value_heads", shape.heads);
     shape.head_dim = value_or(config, "head_dim", shape.width / shape.heads);
-    require(shape.kv_heads >= 1 && shape.heads % shape.kv_heads == 0 && shape.head_dim >= 1,
+    require(shape.head_dim >= 1 && shape.head_dim <= 65536, "config.json: head_dim is {}; it must be 1 to 65536", shape.head_dim);
+    require(shape.kv_heads >= 1 && shape.heads % shape.kv_heads == 0,
             "config.json has {} heads, {} heads of keys and a head_dim of {}; the first must be a multiple of the second", shape.heads,
             shape.kv_heads, shape.head_dim);
     shape.longest = checkpoint.size("max_position_embeddings");

@@ -9,7 +9,7 @@
 
 namespace gpt {
 
-inline constexpr int32_t most_tokens = 1 << 24;
+inline constexpr int32_t most_tokens = 1 << 20;     // several times as many as any tokenizer has
 inline constexpr const char *space_sign = "\u2581"; // what stands for a space in tokens of characters
 
 // All throw an Error for what no such file has. rules.byte_level is settled before.

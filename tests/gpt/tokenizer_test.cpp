@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <random>
 
 #include "gpt/files.h"
 #include "gpt/tokenizer.h"
@@ -55,6 +56,28 @@ TEST(Tokenizer, TimeGrowsWithTextAsItShould) {
     const auto start = std::chrono::steady_clock::now();
     EXPECT_GT(tokenizer.encode(std::string(300000, 'a')).size(), 1000u);
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20)); // squared, it would take minutes
+}
+
+TEST(Tokenizer, DamagedFilesGiveATokenizerOrASentence) {
+    const std::string whole = read_text(std::filesystem::path(GOLDEN_FOLDER) / "llama3" / "tokenizer.json");
+    const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "attune_damaged_tokenizer";
+    std::filesystem::create_directories(folder);
+    constexpr uint32_t seed = 8;
+    std::mt19937 random(seed);
+    int read = 0, refused = 0;
+    for (int round = 0; round < 400; ++round) {
+        std::string damaged = whole;
+        static const std::string likely = "0123456789-[]{},:\"nul ";
+        for (uint32_t changes = 1 + random() % 4; changes > 0; --changes)
+            damaged[random() % damaged.size()] = likely[random() % likely.size()];
+        std::ofstream(folder / "tokenizer.json") << damaged;
+        SCOPED_TRACE(round);
+        const std::string sentence = thrown([&] { Tokenizer::load(folder).encode("attention is  all 12345\n you need"); });
+        ++(sentence == "nothing was thrown" ? read : refused);
+    }
+    std::filesystem::remove_all(folder);
+    EXPECT_GT(read, 20);
+    EXPECT_GT(refused, 100);
 }
 
 struct BadTokenizer {

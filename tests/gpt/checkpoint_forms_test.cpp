@@ -1,0 +1,73 @@
+// Checkpoints of other forms than the tiny models': shards, biases, scalings, windows, other names, activations and types of elements.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "gpt/decoder.h"
+#include "gpt/families.h"
+#include "npy.h"
+#include "thrown.h"
+
+namespace gpt {
+namespace {
+
+class CheckpointForm : public ::testing::TestWithParam<const char *> {};
+
+TEST_P(CheckpointForm, GivesTheLogitsOfPyTorch) {
+    const std::filesystem::path folder = std::filesystem::path(GOLDEN_FOLDER) / "forms" / GetParam();
+    const auto ids = read_npy<int32_t>(folder / "ids.npy", "<i4");
+    const auto right = read_npy<float>(folder / "logits.npy", "<f4");
+    Decoder decoder(load_network(Checkpoint(folder), ATTUNE_F32));
+    const auto count = static_cast<int64_t>(ids.size());
+    ASSERT_EQ(static_cast<int64_t>(right.size()), count * decoder.shape().vocabulary);
+    attune::KvCache cache = decoder.make_cache(count, 1);
+    ASSERT_TRUE(cache.add().ok());
+    const float *logits = decoder.run(cache, {{0}, ids}, LogitsOf::all_tokens);
+    for (size_t i = 0; i < right.size(); ++i)
+        ASSERT_LE(std::abs(logits[i] - right[i]), 1e-4) << "logit " << i;
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, CheckpointForm,
+                         ::testing::Values("gpt2_without_prefix", "gpt2_own_head", "llama_shards_biases", "llama_linear_scaling",
+                                           "mistral_window"),
+                         [](const ::testing::TestParamInfo<const char *> &info) { return std::string(info.param); });
+
+/** The sentence about a form's checkpoint with something else in its config.json. */
+std::string refused(const char *form, const char *name, const nlohmann::json &value) {
+    const std::filesystem::path from = std::filesystem::path(GOLDEN_FOLDER) / "forms" / form;
+    const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "attune_gpt_refused_form";
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
+    std::filesystem::copy_file(from / "model.safetensors", folder / "model.safetensors");
+    nlohmann::json config = read_json(from / "config.json");
+    config[name] = value;
+    std::ofstream(folder / "config.json") << config;
+    const std::string sentence = thrown([&] { load_network(Checkpoint(folder), ATTUNE_F32); });
+    std::filesystem::remove_all(folder);
+    return sentence;
+}
+
+TEST(CheckpointForms, OthersAreRefusedBySentence) {
+    EXPECT_EQ(refused("mistral_window", "model_type", "qwen2"),
+              "config.json has the model_type \"qwen2\"; it must be gpt2, llama or mistral");
+    EXPECT_EQ(refused("mistral_window", "rope_scaling", {{"rope_type", "yarn"}}),
+              "config.json has the rotary scaling \"yarn\"; it must be default, linear or llama3");
+    EXPECT_EQ(refused("mistral_window", "hidden_act", "tanh"),
+              "config.json has the activation \"tanh\"; it must be gelu, gelu_new, gelu_pytorch_tanh, silu, swish or relu");
+    EXPECT_EQ(refused("mistral_window", "num_key_value_heads", 3),
+              "config.json has 4 heads, 3 heads of keys and a head_dim of 8; the first must be a multiple of the second");
+    EXPECT_EQ(refused("mistral_window", "head_dim", int64_t(1) << 62),
+              "config.json: head_dim is 4611686018427387904; it must be 1 to 65536");
+    EXPECT_EQ(refused("mistral_window", "hidden_size", 40),
+              "model.layers.0.self_attn.q_proj.weight has the shape [32, 32]; by config.json it must be [40, 40]");
+    EXPECT_EQ(refused("mistral_window", "num_hidden_layers", 3), "the checkpoint has no tensor model.layers.2.self_attn.q_proj.weight");
+    EXPECT_EQ(refused("gpt2_own_head", "n_head", 4), "config.json: n_embd is 30; it must be a multiple of n_head, 4");
+    EXPECT_EQ(refused("gpt2_own_head", "scale_attn_by_inverse_layer_idx", true),
+              "config.json asks for a scale of attention other than 1 / sqrt(dim), which isn't known");
+    EXPECT_EQ(refused("gpt2_own_head", "n_layer", "two"), "\"n_layer\" is \"two\", which is of the wrong type");
+}
+
+} // namespace
+} // namespace gpt
