@@ -100,7 +100,7 @@ Status KvCache::layer(int32_t layer, attune_cache &view) const {
     ATTUNE_REQUIRE(layer >= 0 && layer < layers_, "layer is {}; it must be 0 to {}", layer, layers_ - 1);
     ATTUNE_REQUIRE(open_, "layer is {}; there is no batch: attune_kv_cache_begin comes first", layer);
     attune_cache_init(&view);
-    const Pool *pools = &pools_[static_cast<size_t>(layer * pools_per_layer_)];
+    const Pool *pools = &pools_[static_cast<size_t>(layer) * static_cast<size_t>(pools_per_layer_)];
     view.k = pools[0].tensor, view.v = pools[1].tensor;
     if (pools_per_layer_ > 2) view.k_scale = &pools[2].tensor, view.v_scale = &pools[3].tensor;
     view.lengths = lengths_tensor_, view.block_table = &table_tensor_;
