@@ -1,34 +1,12 @@
 // Layer norm as a layer that keeps its weights.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "attune/attune.hpp"
 
 namespace attune {
-
-namespace block {
-
-/** f32 [B, N, C] or [N, C], the last axis contiguous. */
-inline Status check_tokens(const TensorView &x, int64_t channels, const std::string &name) {
-    const auto wrong = [&](const std::string &sentence) { return Status{ATTUNE_INVALID_ARGUMENT, name + sentence}; };
-    if (x.rank != 2 && x.rank != 3) return wrong(".rank is " + std::to_string(x.rank) + "; it must be 2 or 3");
-    if (x.type != ATTUNE_F32) return wrong(".type is " + std::to_string(x.type) + "; it must be ATTUNE_F32 (1)");
-    const int64_t given = x.extent[x.rank - 1];
-    if (given != channels) return wrong(" has " + std::to_string(given) + " channels; the layer takes " + std::to_string(channels));
-    for (int32_t axis = 0; axis < x.rank; axis++)
-        if (x.extent[axis] < 0)
-            return wrong(".extent[" + std::to_string(axis) + "] is " + std::to_string(x.extent[axis]) + "; it must be 0 or more");
-    if (channels != 1 && x.stride[x.rank - 1] != 1)
-        return wrong(".stride of the channels is " + std::to_string(x.stride[x.rank - 1]) + "; it must be 1");
-    return x.data || x.extent[0] == 0 || x.extent[1] == 0 ? Status() : wrong(".data is NULL");
-}
-
-} // namespace block
 
 /** Layer norm's weights, [C] each, and epsilon: y = (x - mean) / sqrt(variance + epsilon) weight + bias. The tensors are copied. */
 struct LayerNormDesc {
@@ -52,36 +30,16 @@ public:
         return norm;
     }
 
-    /** x and y: [..., C] of rank 2 or 3, the last axis contiguous; y may be x. */
-    Status run(const TensorView &x, const TensorView &y, attune_call * = nullptr) const {
+    /** As layer_norm, with x and y f32 or bf16; y may be x. */
+    Status run(const TensorView &x, const TensorView &y, attune_call *call = nullptr) const {
         const auto channels = static_cast<int64_t>(weight_.size());
-        if (Status status = block::check_tokens(x, channels, "x"); !status) return status;
-        if (Status status = block::check_tokens(y, channels, "y"); !status) return status;
-        if (y.rank != x.rank || !std::equal(x.extent, x.extent + x.rank, y.extent))
-            return {ATTUNE_INVALID_ARGUMENT, "y has another shape than x; it must have the same"};
-        const int64_t batch = x.rank == 3 ? x.extent[0] : 1, tokens = x.extent[x.rank - 2];
-        for (int64_t row = 0; row < batch * tokens; row++) {
-            const auto place = [&](const TensorView &t) {
-                return static_cast<float *>(t.data) + (t.rank == 3 ? row / tokens * t.stride[0] : 0) + row % tokens * t.stride[t.rank - 2];
-            };
-            normalise(place(x), place(y), channels);
-        }
-        return {};
+        const TensorView weight(weight_.data(), {channels}), bias(bias_.data(), {channels});
+        NormOptions options;
+        options.weight = &weight, options.bias = &bias, options.epsilon = epsilon_;
+        return layer_norm(x, y, options, call);
     }
 
 private:
-    void normalise(const float *x, float *y, int64_t channels) const {
-        double sum = 0, squares = 0;
-        for (int64_t c = 0; c < channels; c++)
-            sum += double(x[c]);
-        const double mean = sum / double(channels);
-        for (int64_t c = 0; c < channels; c++)
-            squares += (double(x[c]) - mean) * (double(x[c]) - mean);
-        const double factor = 1 / std::sqrt(squares / double(channels) + double(epsilon_));
-        for (int64_t c = 0; c < channels; c++)
-            y[c] = static_cast<float>((double(x[c]) - mean) * factor) * weight_[static_cast<size_t>(c)] + bias_[static_cast<size_t>(c)];
-    }
-
     std::vector<float> weight_, bias_;
     float epsilon_ = 0;
 };

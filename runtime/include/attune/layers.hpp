@@ -74,6 +74,21 @@ struct BlockAttention {
 
 namespace block {
 
+/** f32 [B, N, C] or [N, C], the last axis contiguous. */
+inline Status check_tokens(const TensorView &x, int64_t channels, const std::string &name) {
+    const auto wrong = [&](const std::string &sentence) { return Status{ATTUNE_INVALID_ARGUMENT, name + sentence}; };
+    if (x.rank != 2 && x.rank != 3) return wrong(".rank is " + std::to_string(x.rank) + "; it must be 2 or 3");
+    if (x.type != ATTUNE_F32) return wrong(".type is " + std::to_string(x.type) + "; it must be ATTUNE_F32 (1)");
+    const int64_t given = x.extent[x.rank - 1];
+    if (given != channels) return wrong(" has " + std::to_string(given) + " channels; the layer takes " + std::to_string(channels));
+    for (int32_t axis = 0; axis < x.rank; axis++)
+        if (x.extent[axis] < 0)
+            return wrong(".extent[" + std::to_string(axis) + "] is " + std::to_string(x.extent[axis]) + "; it must be 0 or more");
+    if (channels != 1 && x.stride[x.rank - 1] != 1)
+        return wrong(".stride of the channels is " + std::to_string(x.stride[x.rank - 1]) + "; it must be 1");
+    return x.data || x.extent[0] == 0 || x.extent[1] == 0 ? Status() : wrong(".data is NULL");
+}
+
 /** A block's part, and what making it gave. */
 struct Part {
     const char *name;
