@@ -20,6 +20,8 @@ attune::AttentionPlan make_plan(const DecoderShape &shape) {
     return std::move(*plan);
 }
 
+TensorView vector_of(const std::vector<float> &values) { return TensorView(values.data(), {static_cast<int64_t>(values.size())}); }
+
 } // namespace
 
 Decoder::Decoder(Network network, int32_t threads)
@@ -63,8 +65,10 @@ TensorView Decoder::embed(const attune::KvCache &cache, const Step &step, int64_
     for (size_t i = 0; i < step.sequences.size(); ++i) { // each has a length of its own
         const auto item = static_cast<int64_t>(i);
         const TensorView rows = part_of(x, item * tokens * shape_.width, {tokens, shape_.width}, {shape_.width, 1});
-        look_up(&step.tokens[i * static_cast<size_t>(tokens)], table, weights_.has_positions ? &positions : nullptr,
-                cache.length(step.sequences[i]), rows);
+        const TensorView ids(&step.tokens[i * static_cast<size_t>(tokens)], {tokens});
+        attune::EmbeddingOptions options;
+        options.positions = weights_.has_positions ? &positions : nullptr, options.offset = cache.length(step.sequences[i]);
+        require(attune::embedding(ids, table, rows, options));
     }
     return x;
 }
@@ -112,7 +116,15 @@ const float *Decoder::logits(const TensorView &x, LogitsOf which) {
 
 TensorView Decoder::normalised(const Norm &norm, const TensorView &x) {
     const TensorView y = normalised_.view({x.extent[0], x.extent[1], x.extent[2]});
-    normalise(norm, x, y);
+    const TensorView weight = vector_of(norm.weight), bias = vector_of(norm.bias);
+    attune::NormOptions options;
+    options.weight = &weight, options.epsilon = norm.epsilon;
+    if (norm.bias.empty()) {
+        require(attune::rms_norm(x, y, options, &call_));
+    } else {
+        options.bias = &bias;
+        require(attune::layer_norm(x, y, options, &call_));
+    }
     return y;
 }
 

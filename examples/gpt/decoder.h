@@ -12,9 +12,14 @@
 #include <attune/attune.hpp>
 
 #include "buffer.h"
-#include "rows.h"
 
 namespace gpt {
+
+/** Layer norm; RMS norm where there is no bias. */
+struct Norm {
+    std::vector<float> weight, bias; // [width]
+    float epsilon = 1e-5f;
+};
 
 /** x + attention(norm(x)), then x + mlp(norm(x)). */
 struct Block {
