@@ -61,7 +61,7 @@ struct Blocking {
     Halide::Expr keys_per_block = 1; // a multiple of keys_per_panel
     int keys_per_panel = 1;          // what is skipped, or masked, at once
     int value_step = 1;              // v is padded with zeros to a multiple of this many channels
-    Products products;               // with pairs keys_per_panel is even
+    Products products = {};          // with pairs keys_per_panel is even
 
     Halide::Expr panels_per_block() const { return keys_per_block / keys_per_panel; }
 };

@@ -50,8 +50,9 @@ TEST(WorkedExamples, SinusoidalTable) {
 
 /** A row added to the variant list of an operation or type that no suite here runs would be untested: this says so. */
 TEST(Prebuilt, EveryKernelHasASuite) {
-    const std::vector<std::string> in_16_bits = {"attention", "attention_weights", "rotary_half", "rotary_interleaved", "add_positions",
-                                                 "linear",    "layer_norm",        "rms_norm"};
+    const std::vector<std::string> in_16_bits = {"attention",          "attention_weights", "rotary_half",
+                                                 "rotary_interleaved", "add_positions",     "linear",
+                                                 "layer_norm",         "rms_norm",          "row_sum"};
     const std::vector<std::string> in_32_bits = {"softmax",       "softmax_columns",     "log_softmax", "log_softmax_columns",
                                                  "log_sum_exp",   "log_sum_exp_columns", "merge",       "alibi_slopes",
                                                  "relative_bias", "sinusoidal",          "rotary_table"};
