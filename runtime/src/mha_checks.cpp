@@ -167,6 +167,8 @@ Status check_all_apart(const attune_mha_args &args, const MhaOperands &operands)
             ATTUNE_TRY(check_apart(output, input));
         for (const Named *other = outputs; other != &output; ++other)
             ATTUNE_TRY(check_apart(output, *other));
+        // It is read last, after all other outputs are written; out may be it.
+        if (operands.residual.data && output.tensor != &operands.out) ATTUNE_TRY(check_apart(output, {&operands.residual, "residual"}));
     }
     return {};
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attention_plan.h"
 #include "error.h"
 #include "tensor.h"
 
@@ -38,15 +39,19 @@ Status check_padding(const attune_tensor &padding, const MhaOperands &operands, 
 
 } // namespace
 
-Status MhaMasks::fill(const attune_mha_args &args, const MhaOperands &operands, int64_t heads, int64_t keys, attune_attention_args &to) {
-    if (args.mask) ATTUNE_TRY(check_mask(*args.mask, operands, heads, keys, mask_view_));
+Status MhaMasks::fill(const attune_mha_args &args, const MhaOperands &operands, const attune_mha &mha, int64_t keys,
+                      attune_attention_args &to) {
+    if (args.mask) ATTUNE_TRY(check_mask(*args.mask, operands, mha.heads, keys, mask_view_));
     if (args.key_padding) ATTUNE_TRY(check_padding(*args.key_padding, operands, keys));
     if (args.mask && !args.key_padding && args.polarity == ATTUNE_TRUE_ATTENDS) {
         to.boolean_mask = &mask_view_;
         return {};
     }
+    // Lengths hold beside the mask, as padding must, only where the mask has no term for them.
+    const attune_attention_plan &plan = *mha.attention;
+    const bool named = plan.run_time_mask.names(text::MaskKind::lengths) || plan.kernel_mask.names(text::MaskKind::lengths);
     bool are_lengths = false;
-    if (args.key_padding && !args.attention.key_lengths && !args.attention.cache) ATTUNE_TRY(fill_lengths(args, are_lengths));
+    if (args.key_padding && !named && !args.attention.key_lengths && !args.attention.cache) ATTUNE_TRY(fill_lengths(args, are_lengths));
     if (are_lengths) to.key_lengths = &lengths_view_;
     if (!args.mask && (are_lengths || !args.key_padding)) return {};
     return fill_cells(args, args.mask ? &mask_view_ : nullptr, to);

@@ -12,7 +12,7 @@ public:
     explicit MhaMasks(Call &call) : attends_(call), lengths_(call) {}
 
     /** Checks both and writes them to `to`. `keys` is M. */
-    Status fill(const attune_mha_args &args, const MhaOperands &operands, int64_t heads, int64_t keys, attune_attention_args &to);
+    Status fill(const attune_mha_args &args, const MhaOperands &operands, const attune_mha &mha, int64_t keys, attune_attention_args &to);
 
 private:
     Status fill_cells(const attune_mha_args &args, const attune_tensor *mask, attune_attention_args &to);

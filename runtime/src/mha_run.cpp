@@ -28,7 +28,7 @@ public:
     /** `most` becomes the most scratch that one of the calls inside held. */
     Status run(size_t &most) {
         attune_attention_args attention = args_.attention;
-        ATTUNE_TRY(masks_.fill(args_, operands_, mha_.heads, keys(), attention));
+        ATTUNE_TRY(masks_.fill(args_, operands_, mha_, keys(), attention));
         attune_tensor query, key, value, context = operands_.out;
         ATTUNE_TRY(project(mha_.query.get(), operands_.query, query_, query, most));
         ATTUNE_TRY(project(mha_.key.get(), operands_.key, key_, key, most));

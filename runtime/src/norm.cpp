@@ -35,6 +35,11 @@ Status check_scale(const attune_tensor *scale, const char *name, const attune_no
     return {};
 }
 
+Status check_apart(const attune_tensor &sum, const attune_tensor *scale, const char *name) {
+    ATTUNE_REQUIRE(!scale || !may_overlap(sum, *scale), "sum overlaps {} in memory; it must be apart from it", name);
+    return {};
+}
+
 Status check_norm(const attune_norm_args &args) {
     const int type = raw_value(args.x.type);
     ATTUNE_REQUIRE(type == ATTUNE_F32 || type == ATTUNE_BF16, "x.type is {}; it must be ATTUNE_F32 ({}) or ATTUNE_BF16 ({})", type,
@@ -53,6 +58,8 @@ Status check_norm(const attune_norm_args &args) {
     ATTUNE_TRY(check_place(*args.sum, "sum", &args.x, "x"));
     ATTUNE_TRY(check_place(*args.sum, "sum", args.residual, "residual"));
     ATTUNE_REQUIRE(!may_overlap(args.y, *args.sum), "y overlaps sum in memory; it must be apart from it");
+    ATTUNE_TRY(check_apart(*args.sum, args.weight, "weight"));
+    ATTUNE_TRY(check_apart(*args.sum, args.bias, "bias"));
     return check_place(args.y, "y", args.residual, "residual");
 }
 

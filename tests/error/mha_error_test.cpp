@@ -113,6 +113,8 @@ const BadCall<GoodMha> run_errors[] = {
     {"OutOverMask", [](GoodMha &g) { g.mask_view.data = g.args.out.data; }, {"out", "overlaps", "mask"}},
     {"WeightsOverOut", [](GoodMha &g) { g.weights_view.data = g.args.out.data; }, {"weights", "overlaps", "out"}},
     {"WeightsExtent", [](GoodMha &g) { g.weights_view.extent[3] = 6; }, {"weights.extent[3]", "6", "7"}},
+    {"ResidualOverWeights", [](GoodMha &g) { g.residual_view.data = g.weights_view.data; }, {"weights overlaps residual"}},
+    {"LengthsNotGivenThoughPaddingIs", [](GoodMha &g) { g.desc.mask = "prefix(2) | lengths"; }, {"lengths", "key_lengths"}},
     {"ResidualChannels", [](GoodMha &g) { g.residual_view.extent[2] = 8; }, {"residual", "8 channels", "9"}},
     {"ResidualHalfOverOut",
      [](GoodMha &g) { g.residual_view.data = static_cast<float *>(g.args.out.data) + 4; },

@@ -53,6 +53,7 @@ const BadCall<GoodNorm> norm_errors[] = {
     {"ResidualAlone", [](GoodNorm &g) { g.args.sum = nullptr; }, {"sum is NULL", "residual"}},
     {"SumAlone", [](GoodNorm &g) { g.args.residual = nullptr; }, {"residual is NULL", "sum"}},
     {"ResidualOfOtherRows", [](GoodNorm &g) { g.residual_view.extent[1] = 2; }, {"residual.extent[1]", "2", "3"}},
+    {"SumOverWeight", [](GoodNorm &g) { g.weight_view.data = g.sum_view.data; }, {"sum overlaps weight"}},
     {"YOverSum", [](GoodNorm &g) { g.sum_view = g.args.y; }, {"y overlaps sum"}},
 };
 

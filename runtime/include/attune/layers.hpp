@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -21,19 +22,31 @@ namespace attune {
  * blocks of a stack. */
 class BlockMemory {
 public:
-    /** A contiguous f32 tensor of x's shape, but with `channels` channels, in the memory number `place`. */
+    /** A contiguous f32 tensor of x's shape, but with `channels` channels, in the memory number `place`. Its data is nullptr where memory
+     * runs out. */
     TensorView like(const TensorView &x, int64_t channels, size_t place) {
         attune_tensor view = x;
         int64_t count = 1;
+        bool fits = true;
         view.extent[x.rank - 1] = channels;
-        for (int32_t axis = x.rank - 1; axis >= 0; axis--)
-            view.stride[axis] = count, count *= std::max<int64_t>(view.extent[axis], 1);
-        if (memory_[place].size() < static_cast<size_t>(count)) memory_[place].resize(static_cast<size_t>(count));
-        view.data = memory_[place].data();
+        for (int32_t axis = x.rank - 1; axis >= 0; axis--) {
+            view.stride[axis] = count;
+            fits = fits && !__builtin_mul_overflow(count, std::max<int64_t>(view.extent[axis], 1), &count);
+        }
+        view.data = fits ? memory(place, static_cast<size_t>(count)) : nullptr;
         return view;
     }
 
 private:
+    float *memory(size_t place, size_t count) {
+        try {
+            if (memory_[place].size() < count) memory_[place].resize(count);
+        } catch (const std::exception &) { // bad_alloc or length_error; nothing here throws
+            return nullptr;
+        }
+        return memory_[place].data();
+    }
+
     std::array<std::vector<float>, 3> memory_;
 };
 
@@ -122,6 +135,32 @@ public:
     Linear up, down;
 };
 
+/** What a block takes and gives: y of x's shape, and memory for the tokens between its layers. */
+inline Status check_ends(const TensorView &x, const TensorView &y, int64_t channels, const TensorView &state) {
+    for (const auto &[tensor, name] : {std::pair(&x, "x"), std::pair(&y, "y")})
+        if (Status status = check_tokens(*tensor, channels, name); !status) return status;
+    const auto wrong = [&](const std::string &what, int64_t is, int64_t must) {
+        return Status{ATTUNE_INVALID_ARGUMENT,
+                      "y." + what + " is " + std::to_string(is) + "; it must be " + std::to_string(must) + ", as in x"};
+    };
+    if (y.rank != x.rank) return wrong("rank", y.rank, x.rank);
+    for (int32_t axis = 0; axis < x.rank; axis++)
+        if (y.extent[axis] != x.extent[axis]) return wrong("extent[" + std::to_string(axis) + "]", y.extent[axis], x.extent[axis]);
+    if (!state.data) return {ATTUNE_OUT_OF_MEMORY, "there is no memory for the tokens between a block's layers"};
+    return {};
+}
+
+/** What a decoder attends to: of x's rank and batch. */
+inline Status check_encoded(const TensorView &encoded, const TensorView &x) {
+    const auto wrong = [&](const std::string &what, int64_t is, int64_t must) {
+        return Status{ATTUNE_INVALID_ARGUMENT,
+                      "encoded." + what + " is " + std::to_string(is) + "; it must be " + std::to_string(must) + ", as in x"};
+    };
+    if (encoded.rank != x.rank) return wrong("rank", encoded.rank, x.rank);
+    if (x.rank == 3 && encoded.extent[0] != x.extent[0]) return wrong("extent[0]", encoded.extent[0], x.extent[0]);
+    return {};
+}
+
 /** y = attention(x) + residual. */
 inline Status attend(const MultiHeadAttention &attention, const TensorView &x, const TensorView *keys, const TensorView &residual,
                      const TensorView &y, const BlockAttention &options, attune_call *call) {
@@ -163,12 +202,13 @@ public:
                             desc.norm_first};
     }
 
-    /** x and y: f32 [B, N, C] or [N, C]; y may be x. On an error nothing is written. */
+    /** x and y: f32 [B, N, C] or [N, C]; y may be x. On an error y isn't written. */
     Status run(const TensorView &x, const TensorView &y, BlockMemory &memory, const BlockAttention &options = {},
                attune_call *call = nullptr) const {
         Status status = block::check_tokens(x, attention_.out(), "x");
         if (!status) return status;
         const TensorView state = memory.like(x, attention_.out(), 2);
+        if (status = block::check_ends(x, y, attention_.out(), state); !status) return status;
         status = block::sublayer(x, state, attention_norm_, norm_first_, memory, call, [&](auto &from, auto &residual, auto &to) {
             return block::attend(attention_, from, nullptr, residual, to, options, call);
         });
@@ -209,12 +249,15 @@ public:
                             {std::move(*self_norm), std::move(*cross_norm), std::move(*feed_forward_norm)}, desc.norm_first);
     }
 
-    /** x and y: f32 [B, N, C] or [N, C], where y may be x; encoded: [B, M, kdim], of the same rank. On an error nothing is written. */
+    /** x and y: f32 [B, N, C] or [N, C], where y may be x; encoded: [B, M, kdim], of the same rank. On an error y isn't written; what
+     * the options of an earlier sublayer name (a cache, weights) may be. */
     Status run(const TensorView &x, const TensorView &encoded, const TensorView &y, BlockMemory &memory,
                const BlockAttention &self_options = {}, const BlockAttention &cross_options = {}, attune_call *call = nullptr) const {
         Status status = block::check_tokens(x, self_.out(), "x");
         if (!status) return status;
         const TensorView state = memory.like(x, self_.out(), 2);
+        if (status = block::check_ends(x, y, self_.out(), state); !status) return status;
+        if (status = block::check_encoded(encoded, x); !status) return status;
         status = block::sublayer(x, state, norms_[0], norm_first_, memory, call, [&](auto &from, auto &residual, auto &to) {
             return block::attend(self_, from, nullptr, residual, to, self_options, call);
         });
