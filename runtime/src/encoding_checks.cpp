@@ -34,7 +34,7 @@ Status check_sections(const Encoding &e, const EncodingNames &names) {
 
 Status check_axes(const Encoding &e, const EncodingNames &names) {
     ATTUNE_REQUIRE(e.axes >= 1 && e.axes <= max_position_streams, "{} is {}; it must be 0 to {}", names.axes, e.axes, max_position_streams);
-    ATTUNE_REQUIRE(e.width % (2 * e.axes) == 0, "{} is {}; it must divide the {} pairs of channels rotated", names.axes, e.axes,
+    ATTUNE_REQUIRE(e.width % (int64_t{2} * e.axes) == 0, "{} is {}; it must divide the {} pairs of channels rotated", names.axes, e.axes,
                    e.width / 2);
     return {};
 }

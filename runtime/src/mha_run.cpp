@@ -63,7 +63,7 @@ private:
         attune_linear_args_init(&args);
         args.x = x, args.y = y;
         if (&layer == mha_.output.get() && args_.residual) args.residual = &operands_.residual;
-        const Status status = status_of(attune_linear_run(&layer, &args, &inner_));
+        Status status = status_of(attune_linear_run(&layer, &args, &inner_));
         most = std::max(most, inner_.workspace_bytes);
         return status;
     }
@@ -112,7 +112,7 @@ extern "C" attune_status attune_mha_run(const attune_mha *mha, const attune_mha_
         ATTUNE_TRY(check_struct(args, "args", "attune_mha_args_init"));
         ATTUNE_TRY(check_call(call));
         size_t inside = 0; // held beside the projections, by one call at a time
-        const Status status = run_checked(*mha, *args, call, inside);
+        Status status = run_checked(*mha, *args, call, inside);
         if (call) call->workspace_bytes += inside;
         return status;
     });
