@@ -36,7 +36,7 @@ Status RunCache::fill(const attune_attention_args &args, const AttentionShape &s
     if (!args.cache) return {};
     const auto count = static_cast<size_t>(s.batch);
     if (!lengths_.allocate(count) || !offsets_.allocate(count) || !shifted_.allocate(count))
-        return out_of_memory("the numbers of a cache", int64_t{3 * 8} * s.batch);
+        return out_of_memory("the numbers of a cache", int64_t{3} * 8 * s.batch);
     return fill_numbers(s);
 }
 
