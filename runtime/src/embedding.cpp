@@ -1,8 +1,9 @@
 #include <cstring>
 
 #include "error.h"
+#include "floats.h"
+#include "integers.h"
 #include "leading_rows.h"
-#include "linear_weights.h"
 #include "overlap.h"
 
 namespace attune::runtime {
@@ -17,11 +18,6 @@ Status check_table(const attune_tensor &table, const char *name, const attune_em
     return {};
 }
 
-int64_t id_at(const attune_tensor &ids, int64_t element) {
-    const void *from = element_at(ids, element);
-    return ids.type == ATTUNE_I64 ? *static_cast<const int64_t *>(from) : *static_cast<const int32_t *>(from);
-}
-
 /** Calls visit(id, token, element of y) for each id; token is its place on the last axis of ids. */
 template <typename Visit> Status for_each_id(const attune_embedding_args &args, const Visit &visit) {
     const attune_tensor &ids = args.ids;
@@ -30,7 +26,7 @@ template <typename Visit> Status for_each_id(const attune_embedding_args &args, 
         int64_t from = 0, to = 0;
         for (int32_t i = 0; i < ids.rank; ++i)
             from += index[i] * effective_stride(ids, i), to += index[i] * effective_stride(args.y, i);
-        ATTUNE_TRY(visit(id_at(ids, from), index[ids.rank - 1], to));
+        ATTUNE_TRY(visit(integer_at(ids, from), index[ids.rank - 1], to));
         int32_t axis = ids.rank - 1;
         while (axis >= 0 && ++index[axis] == ids.extent[axis])
             index[axis--] = 0;
@@ -39,9 +35,8 @@ template <typename Visit> Status for_each_id(const attune_embedding_args &args, 
 }
 
 Status check_embedding(const attune_embedding_args &args) {
-    const int type = raw_value(args.y.type), ids = raw_value(args.ids.type);
-    ATTUNE_REQUIRE(type == ATTUNE_F32 || type == ATTUNE_BF16, "y.type is {}; it must be ATTUNE_F32 ({}) or ATTUNE_BF16 ({})", type,
-                   static_cast<int>(ATTUNE_F32), static_cast<int>(ATTUNE_BF16));
+    const int ids = raw_value(args.ids.type);
+    ATTUNE_TRY(check_f32_or_bf16(args.y.type, "y"));
     ATTUNE_REQUIRE(ids == ATTUNE_I32 || ids == ATTUNE_I64, "ids.type is {}; it must be ATTUNE_I32 ({}) or ATTUNE_I64 ({})", ids,
                    static_cast<int>(ATTUNE_I32), static_cast<int>(ATTUNE_I64));
     ATTUNE_TRY(check_tensor(args.ids, {"ids", args.ids.type, 1, ATTUNE_MAX_RANK - 1, Role::input, false}));

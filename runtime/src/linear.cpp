@@ -2,6 +2,7 @@
 
 #include "cpu.h"
 #include "error.h"
+#include "floats.h"
 #include "registry.h"
 #include "tensor.h"
 
@@ -14,15 +15,8 @@ constexpr const char *row_schedule = "row";
 constexpr const char *few_rows_schedule = "rows";
 constexpr int64_t most_few_rows = 8; // up to which each weight read once for all rows is what counts
 
-Status check_weight_type(const attune_tensor &tensor, const char *name) {
-    const int type = raw_value(tensor.type);
-    ATTUNE_REQUIRE(type == ATTUNE_F32 || type == ATTUNE_BF16, "{}.type is {}; it must be ATTUNE_F32 ({}) or ATTUNE_BF16 ({})", name, type,
-                   static_cast<int>(ATTUNE_F32), static_cast<int>(ATTUNE_BF16));
-    return {};
-}
-
 Status check_matrix(const attune_tensor &tensor, const char *name) {
-    ATTUNE_TRY(check_weight_type(tensor, name));
+    ATTUNE_TRY(check_f32_or_bf16(tensor.type, name));
     ATTUNE_TRY(check_tensor(tensor, {name, tensor.type, 2, 2, Role::input, false}));
     // The stride of a panel of both matrices counts in 32 bits.
     constexpr int64_t most_in = INT32_MAX / (2 * PackedWeights::panel_columns);
@@ -36,9 +30,8 @@ Status check_matrix(const attune_tensor &tensor, const char *name) {
 
 Status check_desc(const attune_linear_desc *desc) {
     ATTUNE_TRY(check_struct(desc, "desc", "attune_linear_desc_init"));
-    const int dtype = raw_value(desc->dtype), activation = raw_value(desc->activation);
-    ATTUNE_REQUIRE(dtype == ATTUNE_F32 || dtype == ATTUNE_BF16, "desc.dtype is {}; it must be ATTUNE_F32 ({}) or ATTUNE_BF16 ({})", dtype,
-                   static_cast<int>(ATTUNE_F32), static_cast<int>(ATTUNE_BF16));
+    ATTUNE_TRY(check_f32_or_bf16(desc->dtype, "desc", "dtype"));
+    const int activation = raw_value(desc->activation);
     ATTUNE_REQUIRE(activation >= ATTUNE_ACTIVATION_NONE && activation <= ATTUNE_SILU,
                    "desc.activation is {}; it must be ATTUNE_ACTIVATION_NONE ({}) to ATTUNE_SILU ({})", activation,
                    static_cast<int>(ATTUNE_ACTIVATION_NONE), static_cast<int>(ATTUNE_SILU));
@@ -50,7 +43,7 @@ Status check_desc(const attune_linear_desc *desc) {
             check_extents(*desc->gate, "gate", {{weight.extent[0], "the outputs of weight"}, {weight.extent[1], "the inputs of weight"}}));
     }
     if (!desc->bias) return {};
-    ATTUNE_TRY(check_weight_type(*desc->bias, "bias"));
+    ATTUNE_TRY(check_f32_or_bf16(desc->bias->type, "bias"));
     ATTUNE_TRY(check_tensor(*desc->bias, {"bias", desc->bias->type, 1, 1, Role::input, false}));
     return check_extents(*desc->bias, "bias", {{weight.extent[0], "the outputs of weight"}});
 }
@@ -69,8 +62,7 @@ Status choose_kernels(const attune_linear_desc &desc, attune_linear &linear) {
 void copy_bias(const attune_tensor &bias, std::vector<float> &to) {
     const int64_t stride = effective_stride(bias, 0);
     for (int64_t i = 0; i < bias.extent[0]; ++i)
-        to[static_cast<size_t>(i)] = bias.type == ATTUNE_F32 ? static_cast<const float *>(bias.data)[i * stride]
-                                                             : bfloat16_value(static_cast<const uint16_t *>(bias.data)[i * stride]);
+        to[static_cast<size_t>(i)] = float_at(bias.data, bias.type, i * stride);
 }
 
 Status make_linear(const attune_linear_desc *desc, attune_linear &linear) {

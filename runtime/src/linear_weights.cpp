@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "call.h"
+#include "floats.h"
 #include "tensor.h"
 
 namespace attune::runtime {
@@ -14,12 +15,6 @@ namespace {
 // Large weights are read at the speed of memory only where few pages have to be looked up.
 constexpr size_t huge_page = size_t{1} << 21;
 constexpr int64_t words_at_once = 64; // a block of a panel, which stays in the first-level cache while its columns are filled in
-
-uint32_t bits_of(float value) {
-    uint32_t bits = 0;
-    std::memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
 
 uint32_t rounded_half(float value) { return bfloat16_bits(value); }
 
@@ -35,7 +30,7 @@ template <typename Element> struct Column {
 
     void copy(int64_t first, int64_t end) const {
         for (int64_t word = first; word < end; ++word)
-            to[word * PackedWeights::panel_columns] = bits_of(value_of(from[word * stride]));
+            to[word * PackedWeights::panel_columns] = float_bits(value_of(from[word * stride]));
     }
     void copy_pairs(int64_t first, int64_t end) const {
         for (int64_t word = first; word < end; ++word) {
@@ -61,20 +56,6 @@ template <typename Element> void pack_panel(const attune_tensor &weight, bool pa
 }
 
 } // namespace
-
-uint16_t bfloat16_bits(float value) {
-    const uint32_t bits = bits_of(value);
-    // A NaN's payload may lie in the lower half: one bit of the upper keeps it a NaN.
-    if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<uint16_t>((bits | 0x00400000) >> 16);
-    return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-}
-
-float bfloat16_value(uint16_t bits) {
-    const uint32_t wide = static_cast<uint32_t>(bits) << 16;
-    float value = 0;
-    std::memcpy(&value, &wide, sizeof value);
-    return value;
-}
 
 Status PackedWeights::allocate(attune_type dtype, int64_t out, int64_t in, int64_t matrices) {
     dtype_ = dtype, matrices_ = matrices;

@@ -38,10 +38,4 @@ private:
     int64_t matrices_ = 1;
 };
 
-/** The nearest bf16 by its bits, ties to even; NaN for NaN. */
-uint16_t bfloat16_bits(float value);
-
-/** x of bf16 by its bits, as f32. */
-float bfloat16_value(uint16_t bits);
-
 } // namespace attune::runtime

@@ -20,9 +20,7 @@ struct Projection {
 Status check_matrix(const Projection &p) {
     ATTUNE_REQUIRE(p.given() || !p.bias, "{}_bias is given; it must go with {}_weight", p.name, p.name);
     if (!p.given()) return {};
-    const int type = raw_value(p.weight->type);
-    ATTUNE_REQUIRE(type == ATTUNE_F32 || type == ATTUNE_BF16, "{}_weight.type is {}; it must be ATTUNE_F32 ({}) or ATTUNE_BF16 ({})",
-                   p.name, type, static_cast<int>(ATTUNE_F32), static_cast<int>(ATTUNE_BF16));
+    ATTUNE_TRY(check_f32_or_bf16(p.weight->type, p.weight_name));
     return check_tensor(*p.weight, {p.weight_name, p.weight->type, 2, 2, Role::input, false});
 }
 
@@ -103,9 +101,7 @@ Status make_attention(const attune_mha_desc &desc, attune_mha &mha) {
 
 Status make_mha(const attune_mha_desc *desc, attune_mha &mha) {
     ATTUNE_TRY(check_struct(desc, "desc", "attune_mha_desc_init"));
-    const int dtype = raw_value(desc->dtype);
-    ATTUNE_REQUIRE(dtype == ATTUNE_F32 || dtype == ATTUNE_BF16, "desc.dtype is {}; it must be ATTUNE_F32 ({}) or ATTUNE_BF16 ({})", dtype,
-                   static_cast<int>(ATTUNE_F32), static_cast<int>(ATTUNE_BF16));
+    ATTUNE_TRY(check_f32_or_bf16(desc->dtype, "desc", "dtype"));
     ATTUNE_REQUIRE(desc->context_length >= 0, "context_length is {}; it must be 1 or more, or 0: no limit", desc->context_length);
     const Projection qkv[] = {{"query", "query_weight", &desc->query_weight, desc->query_bias},
                               {"key", "key_weight", &desc->key_weight, desc->key_bias},

@@ -1,9 +1,9 @@
 #include "call.h"
 #include "elementwise.h"
 #include "error.h"
+#include "floats.h"
 #include "halide_buffer.h"
 #include "leading_rows.h"
-#include "linear_weights.h"
 #include "overlap.h"
 
 namespace attune::runtime {
@@ -26,9 +26,7 @@ Status check_place(const attune_tensor &output, const char *name, const attune_t
 
 Status check_scale(const attune_tensor *scale, const char *name, const attune_norm_args &args) {
     if (!scale) return {};
-    const int type = raw_value(scale->type);
-    ATTUNE_REQUIRE(type == ATTUNE_F32 || type == ATTUNE_BF16, "{}.type is {}; it must be ATTUNE_F32 ({}) or ATTUNE_BF16 ({})", name, type,
-                   static_cast<int>(ATTUNE_F32), static_cast<int>(ATTUNE_BF16));
+    ATTUNE_TRY(check_f32_or_bf16(scale->type, name));
     ATTUNE_TRY(check_tensor(*scale, {name, scale->type, 1, 1, Role::input, false}));
     ATTUNE_TRY(check_extents(*scale, name, {{args.x.extent[args.x.rank - 1], "the channels of x"}}));
     ATTUNE_REQUIRE(!may_overlap(args.y, *scale), "y overlaps {} in memory; it must be apart from it", name);
@@ -41,9 +39,7 @@ Status check_apart(const attune_tensor &sum, const attune_tensor *scale, const c
 }
 
 Status check_norm(const attune_norm_args &args) {
-    const int type = raw_value(args.x.type);
-    ATTUNE_REQUIRE(type == ATTUNE_F32 || type == ATTUNE_BF16, "x.type is {}; it must be ATTUNE_F32 ({}) or ATTUNE_BF16 ({})", type,
-                   static_cast<int>(ATTUNE_F32), static_cast<int>(ATTUNE_BF16));
+    ATTUNE_TRY(check_f32_or_bf16(args.x.type, "x"));
     ATTUNE_TRY(check_tensor(args.x, {"x", args.x.type, 1, ATTUNE_MAX_RANK, Role::input, true}));
     ATTUNE_TRY(check_like_x(args.y, "y", Role::output, args.x));
     ATTUNE_TRY(check_place(args.y, "y", &args.x, "x"));
@@ -65,14 +61,8 @@ Status check_norm(const attune_norm_args &args) {
 
 /** A weight or bias as contiguous f32; `otherwise` in each place where there is none. */
 void copy_scale(const attune_tensor *scale, float otherwise, int64_t channels, float *to) {
-    for (int64_t c = 0; c < channels; ++c) {
-        if (!scale) {
-            to[c] = otherwise;
-            continue;
-        }
-        const void *from = element_at(*scale, c * effective_stride(*scale, 0));
-        to[c] = scale->type == ATTUNE_F32 ? *static_cast<const float *>(from) : bfloat16_value(*static_cast<const uint16_t *>(from));
-    }
+    for (int64_t c = 0; c < channels; ++c)
+        to[c] = scale ? float_at(scale->data, scale->type, c * effective_stride(*scale, 0)) : otherwise;
 }
 
 Status add_residual(const attune_norm_args &args, Call &call) {

@@ -27,6 +27,9 @@ bool has_elements(const attune_tensor &tensor);
 /** The stride that counts: 0 along an axis of extent 0 or 1, whose stride is never used. */
 int64_t effective_stride(const attune_tensor &tensor, int32_t axis);
 
+/** The type of a tensor of layers; `member` is what of `name` it is. */
+Status check_f32_or_bf16(const attune_type &type, const char *name, const char *member = "type");
+
 /** Rank, type, device, extents, strides, byte span, pointer and alignment of one tensor. */
 Status check_tensor(const attune_tensor &tensor, const TensorRule &rule);
 
