@@ -1,5 +1,7 @@
 #include "dsl/mask.h"
 
+#include <map>
+
 #include "dsl/numeric.h"
 
 namespace attune::dsl {
@@ -9,6 +11,9 @@ using Halide::Internal::Interval;
 using Halide::Internal::Scope;
 using Halide::Internal::simplify;
 using Halide::Internal::Variable;
+using Halide::Internal::equal;
+using Halide::Internal::expr_uses_var;
+using Halide::Internal::substitute;
 
 namespace {
 
@@ -20,13 +25,40 @@ Cell symbolic_cell(const CellBlock &block) {
     return {block.batch, block.head, Variable::make(Halide::Int(32), query_name), Variable::make(Halide::Int(32), key_name)};
 }
 
+/** Stands names in for integers that are the same for the whole block, but that the solver can't look into and would give up on: choices and
+ * calls, such as a batch item's offset. */
+class NameConstants : public Halide::Internal::IRMutator {
+public:
+    Expr named(const Expr &condition) { return simplify(mutate(condition)); }
+    Expr restored(const Expr &result) const { return simplify(substitute(values, result)); }
+
+private:
+    using IRMutator::visit;
+    Expr visit(const Halide::Internal::Select *op) override { return name(op); }
+    Expr visit(const Halide::Internal::Call *op) override { return name(op); }
+
+    template <typename Node> Expr name(const Node *op) {
+        const bool moves = expr_uses_var(op, query_name) || expr_uses_var(op, key_name);
+        if (moves || op->type != Halide::Int(32)) return IRMutator::visit(op);
+        for (const auto &known : values)
+            if (equal(known.second, op)) return Variable::make(op->type, known.first);
+        const std::string fresh = Halide::Internal::unique_name("attune.constant");
+        values[fresh] = op;
+        return Variable::make(op->type, fresh);
+    }
+
+    std::map<std::string, Expr> values;
+};
+
 } // namespace
 
 Expr Mask::allows_all(const CellBlock &block) const {
     Scope<Interval> scope;
     scope.push(query_name, block.queries);
     scope.push(key_name, block.keys);
-    return simplify(Halide::Internal::and_condition_over_domain(simplify(allows(symbolic_cell(block))), scope));
+    NameConstants constants;
+    return constants.restored(
+        Halide::Internal::and_condition_over_domain(constants.named(simplify(allows(symbolic_cell(block)))), scope));
 }
 
 Expr Mask::allows_none(const CellBlock &block) const { return (!*this).allows_all(block); }
@@ -35,11 +67,12 @@ Interval Mask::possible_keys(const CellBlock &block) const {
     Scope<Interval> scope;
     scope.push(query_name, block.queries);
     // A key is out for the whole block iff the mask's negation holds for every query of it.
-    Expr out = Halide::Internal::and_condition_over_domain(simplify(!allows(symbolic_cell(block))), scope);
+    NameConstants constants;
+    Expr out = Halide::Internal::and_condition_over_domain(constants.named(simplify(!allows(symbolic_cell(block)))), scope);
     Interval keys = Halide::Internal::solve_for_outer_interval(simplify(!out), key_name);
     Interval clipped = block.keys;
-    if (keys.has_lower_bound()) clipped.min = max(clipped.min, keys.min);
-    if (keys.has_upper_bound()) clipped.max = min(clipped.max, keys.max);
+    if (keys.has_lower_bound()) clipped.min = max(clipped.min, constants.restored(keys.min));
+    if (keys.has_upper_bound()) clipped.max = min(clipped.max, constants.restored(keys.max));
     return clipped;
 }
 

@@ -11,11 +11,16 @@ Expr add_bias(const Expr &score, const Expr &bias) { return select(strict_equal(
 
 Expr mask_score(const Expr &score, const Expr &allowed) { return select(allowed, score, masked_score()); }
 
-Expr alibi_slope(const Expr &head, const Expr &heads) {
-    Expr power = Halide::cast<int32_t>(1) << (31 - Halide::cast<int32_t>(count_leading_zeros(heads))), among_power = head < power;
+Expr alibi_exponent(const Expr &head, const Expr &heads) {
+    Expr log2_power = 31 - Halide::cast<int32_t>(count_leading_zeros(heads)), power = Halide::cast<int32_t>(1) << log2_power;
+    Expr among_power = head < power;
     // Every second slope of 2 P heads, 2^(-8 (2k + 1) / 2P), lies half a step before the (k + 1)th of P heads.
-    Expr place = Halide::cast<double>(select(among_power, head, head - power) + 1) - select(among_power, Expr(0.0), Expr(0.5));
-    return Halide::cast<float>(pow(Expr(2.0), place * Expr(-8.0) / Halide::cast<double>(power)));
+    Expr place = Halide::cast<float>(select(among_power, head, head - power) + 1) - select(among_power, 0.0f, 0.5f);
+    return place * -8.0f * Halide::reinterpret<float>((127 - log2_power) << 23); // 2^-log2_power
+}
+
+Expr alibi_slope(const Expr &head, const Expr &heads) {
+    return Halide::cast<float>(pow(Expr(2.0), Halide::cast<double>(alibi_exponent(head, heads))));
 }
 
 AlibiSlopes alibi_slopes(const Expr &heads) {

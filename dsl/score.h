@@ -20,6 +20,7 @@ Halide::Expr mask_score(const Halide::Expr &score, const Halide::Expr &allowed);
 
 /** ALiBi's slope of head h of H (Press et al., arXiv 2108.12409, section 3): 2^(-8 (h + 1) / H). Where H is no power of two, its authors'
  * published code gives the largest power of two below it, P, the slopes of P heads, and the others every second slope of 2 P. */
+Halide::Expr alibi_exponent(const Halide::Expr &head, const Halide::Expr &heads); // its base 2 logarithm, exact in f32
 Halide::Expr alibi_slope(const Halide::Expr &head, const Halide::Expr &heads);
 
 /** The slopes of all heads. */

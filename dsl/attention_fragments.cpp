@@ -1,0 +1,266 @@
+#include "dsl/attention_fragments.h"
+
+#include "dsl/axes.h"
+#include "dsl/numeric.h"
+#include "dsl/softmax.h"
+#include "dsl/warp.h"
+
+namespace attune::dsl {
+
+using namespace axes;
+using Halide::Expr;
+using Halide::cast;
+using Halide::Func;
+using Halide::RDom;
+using Halide::reinterpret;
+using Halide::Var;
+using Halide::Internal::Interval;
+
+namespace {
+
+const Var r("r"), word("word"), key_tile("key_tile"), depth("depth"), half("half"), slot("slot"), column("column");
+
+/** Where the parts of a thread's state lie. A row tile has two halves of rows a thread: g and g + 8. */
+struct Slots {
+    explicit Slots(const FragmentBlocking &b)
+        : halves(2 * b.row_tiles), key_depth(b.keys / 16), value_tiles(b.value_dim / 8 + 1), factor(0), maximum(halves),
+          reference(2 * halves), weight(3 * halves), output(weight + 4 * key_depth * b.row_tiles), outputs(4 * value_tiles * b.row_tiles),
+          count(output + outputs), assignments(output + outputs * key_depth) {}
+
+    const int halves, key_depth, value_tiles; // the last tile of values is ones: its products are the sums of the weights
+    const int factor, maximum, reference;     // what the old sums are multiplied by; base 2 logarithms of the largest weight, and that or 0
+    const int weight;                         // words of the left factor of the second product
+    const int output, outputs;
+    const int count, assignments; // assignments a step makes, in order: the outputs once for each 16 keys
+};
+
+class Declaration {
+public:
+    Declaration(const FragmentInputs &inputs, const FragmentBlocking &blocking)
+        : in(inputs), b(blocking), slots(blocking), first_query(tile * blocking.rows()) {
+        bound_blocks();
+        name_funcs();
+        declare_words();
+        declare_score();
+        declare_maximum();
+        declare_state();
+        declare_results();
+    }
+
+    FragmentAttention made;
+
+private:
+    const FragmentInputs &in;
+    const FragmentBlocking &b;
+    const Slots slots;
+    const Expr first_query;
+    Expr first_key, last_key;      // that some query of the tile may attend to, both ends included
+    Expr first_block, block_count; // which blocks hold them
+
+    Expr lane_number() const { return made.g * 4 + made.q; }
+    Interval queries() const { return {first_query, min(first_query + b.rows(), in.queries) - 1}; }
+
+    Mask mask() const {
+        const Expr keys = in.keys;
+        const Mask there([keys](const Cell &cell) { return cell.key < keys; });
+        return in.mask ? there & *in.mask : there;
+    }
+
+    void bound_blocks() {
+        const Interval keys = mask().possible_keys({batch, head, queries(), {Expr(0), in.keys - 1}});
+        first_key = clamp(keys.min, 0, in.keys - 1), last_key = clamp(keys.max, first_key, in.keys - 1);
+        first_block = first_key / b.keys;
+        block_count = max(min(keys.max, in.keys - 1) / b.keys + 1 - first_block, 0);
+    }
+
+    void name_funcs() {
+        made.inputs = in, made.blocking = b;
+        made.query_words = Func("query_words"), made.key_words = Func("key_words"), made.value_words = Func("value_words");
+        made.query_fragment = Func("query_fragment"), made.key_fragment = Func("key_fragment");
+        made.value_fragment = Func("value_fragment"), made.score = Func("score"), made.lane_maximum = Func("lane_maximum");
+        made.maximum = Func("maximum"), made.state = Func("state"), made.factor = Func("factor");
+        made.output = Func("out"), made.lse = Func("lse");
+    }
+
+    // Outside of the queries, of the tile's keys and of its steps the nearest one is repeated: what comes of it is masked, or not looked at.
+    // So padding isn't even read.
+    void declare_words() {
+        const Expr q_token = min(first_query + row, in.queries - 1);
+        const Expr at = clamp(first_block + min(step, block_count - 1), 0, (in.keys - 1) / b.keys);
+        const Expr k_token = clamp(at * b.keys + key, first_key, last_key), kv_head = head / in.heads_per_group;
+        // A negative scale is its size and a q of the other sign: the largest score stays that of the largest product.
+        const uint32_t signs = 0x80008000u;
+        const Expr flip = select(in.scale < 0.0f, Expr(signs), Expr(0u));
+        made.query_words(word, row, tile, head, batch) = in.query(word, q_token, head, batch) ^ flip;
+        made.key_words(word, key, step, tile, head, batch) = in.key(word, k_token, kv_head, batch);
+        made.value_words(word, key, step, tile, head, batch) = in.value(word, k_token, kv_head, batch);
+
+        const Var &q = made.q, &g = made.g, &warp = made.warp, &row_tile = made.row_tile;
+        const Expr lane = lane_number();
+        const Expr q_row = (warp * b.row_tiles + row_tile) * 16 + lane % 16;
+        made.query_fragment(r, q, g, depth, row_tile, warp, tile, head, batch) =
+            warp::load_matrices(r, made.query_words(depth * 8 + lane / 16 * 4, q_row, tile, head, batch));
+        made.key_fragment(r, q, g, depth, key_tile, step, tile, head, batch) = warp::load_matrices(
+            r, made.key_words(depth * 8 + lane / 8 % 2 * 4, key_tile * 16 + lane / 16 * 8 + lane % 8, step, tile, head, batch));
+        made.value_fragment(r, q, g, depth, key_tile, step, tile, head, batch) = warp::load_matrices_transposed(
+            r, made.value_words(key_tile * 8 + lane / 16 * 4, depth * 16 + lane % 16, step, tile, head, batch));
+    }
+
+    void declare_score() {
+        const Var &q = made.q, &g = made.g, &warp = made.warp, &row_tile = made.row_tile;
+        made.product = RDom(0, b.head_dim / 16, "depth");
+        const Expr d = made.product;
+        auto score = [&](const Expr &element, const Expr &tile_of_keys) -> Halide::FuncRef {
+            return made.score(element, q, g, tile_of_keys, row_tile, warp, step, tile, head, batch);
+        };
+        std::vector<Expr> query, key_part;
+        for (int i = 0; i < 4; i++)
+            query.push_back(made.query_fragment(i, q, g, d, row_tile, warp, tile, head, batch));
+        for (int i = 0; i < 2; i++)
+            key_part.push_back(made.key_fragment(key_tile % 2 * 2 + i, q, g, d, key_tile / 2, step, tile, head, batch));
+        const Expr ahead = step + (b.stages - 1);
+        score(r, key_tile) = 0.0f;
+        score(r, key_tile) = warp::add_product(in.element, score(r, key_tile), r, query, key_part,
+                                               {made.key_words(0, key_tile * 8, ahead, tile, head, batch),
+                                                made.value_words(0, key_tile * 8, ahead, tile, head, batch)});
+
+        const Expr block_key = (first_block + step) * b.keys;
+        auto stage = [&](const char *name, const Expr &used, auto &&next) {
+            RDom elements(0, 4, 0, b.keys / 8, name);
+            elements.where(used);
+            const Expr query_row = first_query + (warp * b.row_tiles + row_tile) * 16 + elements.x / 2 * 8 + g;
+            const Cell cell{batch, head, query_row, block_key + elements.y * 8 + q * 2 + elements.x % 2};
+            const Expr old = score(elements.x, elements.y);
+            score(elements.x, elements.y) = next(old, cell);
+            made.score_stages.push_back(elements);
+        };
+        stage("scale_elements", is_scored(), [&](const Expr &s, const Cell &) { return s * abs(in.scale); });
+        stage("cap_elements", in.softcap > 0.0f, [&](const Expr &s, const Cell &) {
+            // tanh x = 1 - 2 / (1 + e^2x)
+            const Expr power = warp::exp2(s * (2.0f * base2_scale(in.softcap)));
+            return warp::multiply_add(in.softcap * -2.0f, warp::reciprocal(power + 1.0f), in.softcap);
+        });
+        stage("alibi_elements", in.use_alibi != 0, [&](const Expr &s, const Cell &cell) {
+            const Expr distance = cast<float>(abs(cell.query + in.offset(batch) - cell.key));
+            return s - warp::exp2(alibi_exponent(head, in.heads)) * distance;
+        });
+        stage("bias_elements", in.use_bias != 0, [&](const Expr &s, const Cell &cell) {
+            const Expr bias = in.bias(min(cell.key, in.keys - 1), min(cell.query, in.queries - 1), head, batch);
+            return warp::choose(warp::equal(bias, masked_score()), masked_score(), s + bias);
+        });
+        if (in.score) stage("own_elements", Halide::Internal::const_true(), [&](const Expr &s, const Cell &c) { return (*in.score)(s, c); });
+        const CellBlock cells{batch, head, queries(), {block_key, block_key + b.keys - 1}};
+        stage("mask_elements", !mask().allows_all(cells), [&](const Expr &s, const Cell &cell) {
+            return warp::choose(cast<int32_t>(mask().allows(cell)), s, masked_score());
+        });
+    }
+
+    /** Whether something is done to scores before softmax; then they are scaled first, otherwise with the logarithm's base. */
+    Expr is_scored() const {
+        const Expr given = in.softcap > 0.0f || in.use_alibi != 0 || in.use_bias != 0;
+        return in.score ? Halide::Internal::const_true() : given;
+    }
+
+    /** By what a score is multiplied to be a base 2 logarithm. */
+    Expr to_base2() const { return select(is_scored(), 1.0f, abs(in.scale)) * base2_scale(in.temperature); }
+
+    // Of a thread's elements, then over the four lanes that share its rows.
+    void declare_maximum() {
+        const Var &q = made.q, &g = made.g, &warp = made.warp, &row_tile = made.row_tile;
+        made.maximum_elements = RDom(0, 2, 0, b.keys / 8, "maximum_elements");
+        const RDom &e = made.maximum_elements;
+        auto of_lane = [&]() -> Halide::FuncRef { return made.lane_maximum(half, q, g, row_tile, warp, step, tile, head, batch); };
+        of_lane() = masked_score();
+        of_lane() = warp::maximum(of_lane(), made.score(half * 2 + e.x, q, g, e.y, row_tile, warp, step, tile, head, batch));
+        Expr largest = of_lane();
+        for (int lanes : {1, 2})
+            largest = warp::maximum(largest, warp::shuffle_xor(largest, lanes));
+        made.maximum(half, q, g, row_tile, warp, step, tile, head, batch) = largest * to_base2();
+    }
+
+    static Expr reference_of(const Expr &largest) { return warp::choose(warp::equal(largest, masked_score()), 0.0f, largest); }
+
+    // Every step makes the same list of assignments, in this order: factors, maxima, references, weights, outputs.
+    void declare_state() {
+        const Var &q = made.q, &g = made.g, &warp = made.warp;
+        made.steps = RDom(0, slots.assignments, 0, (in.keys - 1) / b.keys + 1, "steps");
+        made.steps.where(warp::in_steps(made.steps.y, block_count));
+        const Expr i = made.steps.x, now = made.steps.y;
+        auto at = [&](const Expr &s) -> Halide::FuncRef { return made.state(s, q, g, warp, tile, head, batch); };
+        at(slot) = select(slot >= slots.maximum && slot < slots.reference, masked_score(), 0.0f);
+
+        const Expr of_half = i % slots.halves;
+        const Expr top = made.maximum(of_half % 2, q, g, of_half / 2, warp, now, tile, head, batch);
+        const Expr old = at(slots.maximum + of_half);
+        const Expr largest = warp::maximum(old, top);
+        const Expr factor = warp::exp2(warp::subtract(old, reference_of(largest)));
+        const Expr reference = reference_of(at(slots.maximum + of_half));
+
+        const Expr o = i - slots.output, place = o % slots.outputs;
+        const Expr target = select(i < slots.output, i, slots.output + place);
+        at(target) = select(i < slots.maximum, factor, i < slots.reference, largest, i < slots.weight, reference, i < slots.output,
+                            weight(i - slots.weight, at, now), output(o, at, now));
+    }
+
+    /** Word w of the weights: half w % 2, keys 8 (w / 2) on of 16. */
+    template <typename At> Expr weight(const Expr &w, const At &at, const Expr &now) const {
+        const Expr part = w % 4, of_tile = w / 4 % b.row_tiles, keys16 = w / (4 * b.row_tiles) % slots.key_depth;
+        auto value = [&](int column) {
+            const Expr score = made.score(part % 2 * 2 + column, made.q, made.g, keys16 * 2 + part / 2, of_tile, made.warp, now, tile, head, batch);
+            return warp::exp2(score * to_base2() - at(slots.reference + of_tile * 2 + part % 2));
+        };
+        return reinterpret<float>(warp::pack(in.element, value(0), value(1)));
+    }
+
+    /** Assignment o of the outputs: all of them for the first 16 keys of the block, then all for the next. */
+    template <typename At> Expr output(const Expr &o, const At &at, const Expr &now) const {
+        const Expr place = o % slots.outputs, element = o % 4, of_tile = o / 4 % b.row_tiles;
+        const Expr value_tile = o / (4 * b.row_tiles) % slots.value_tiles, keys16 = o / slots.outputs % slots.key_depth;
+        Expr before = at(slots.output + place);
+        before = select(keys16 == 0, before * at(slots.factor + of_tile * 2 + element / 2), before);
+        std::vector<Expr> weights, values;
+        for (int j = 0; j < 4; j++)
+            weights.push_back(reinterpret<uint32_t>(at(slots.weight + (keys16 * b.row_tiles + of_tile) * 4 + j)));
+        const Expr ones(in.element.is_bfloat() ? 0x3f803f80u : 0x3c003c00u), column = min(value_tile, slots.value_tiles - 2);
+        for (int j = 0; j < 2; j++)
+            values.push_back(select(value_tile == slots.value_tiles - 1, ones,
+                                    made.value_fragment(column % 2 * 2 + j, made.q, made.g, keys16, column / 2, now, tile, head, batch)));
+        return warp::add_product(in.element, before, element, weights, values);
+    }
+
+    /** What the sink and the sum make of a row: {factor of its outputs, log-sum-exp}. */
+    std::pair<Expr, Expr> closing(const Expr &maximum, const Expr &sum) const {
+        const Expr sink = select(in.use_sinks != 0, in.sinks(head), masked_score()) * base2_scale(1.0f);
+        const Expr joint = reference_of(warp::maximum(maximum, sink)), kept = warp::exp2(warp::subtract(maximum, joint));
+        const Expr total = warp::multiply_add(sum, kept, warp::exp2(warp::subtract(sink, joint)));
+        const Expr none = warp::equal(total, 0.0f);
+        return {warp::choose(none, 0.0f, kept * warp::reciprocal(total)),
+                warp::choose(none, masked_score(), (joint + warp::log2(total)) * 0.693147180559945f)};
+    }
+
+    void declare_results() {
+        const Expr in_tile = token % b.rows(), t = token / b.rows();
+        const Expr w = in_tile / (16 * b.row_tiles), of_tile = in_tile / 16 % b.row_tiles, h = in_tile / 8 % 2, row8 = in_tile % 8;
+        auto state = [&](const Expr &s, const Expr &q) { return made.state(s, q, row8, w, t, head, batch); };
+        auto output = [&](const Expr &tile_of_values, const Expr &element, const Expr &q) {
+            return state(slots.output + (tile_of_values * b.row_tiles + of_tile) * 4 + element, q);
+        };
+        auto closed = [&](const Expr &q) {
+            return closing(state(slots.maximum + of_tile * 2 + h, q), output(slots.value_tiles - 1, h * 2, q));
+        };
+        const Var &q = made.q;
+        made.factor(q, token, head, batch) = closed(q).first;
+        const Expr factor = made.factor(q, token, head, batch);
+        made.output(q, column, token, head, batch) =
+            warp::pack(in.element, output(column, h * 2, q) * factor, output(column, h * 2 + 1, q) * factor);
+        made.lse(lane, token, head, batch) = closed(lane).second;
+    }
+};
+
+} // namespace
+
+FragmentAttention fragment_attention(const FragmentInputs &inputs, const FragmentBlocking &blocking) {
+    return Declaration(inputs, blocking).made;
+}
+
+} // namespace attune::dsl

@@ -1,0 +1,62 @@
+// Attention in the fragments of matrix instructions: the fold of the softmax state over blocks of keys (see dsl/attention.h), with every
+// number placed in a lane of a warp. A warp holds 16 rows of queries a row tile; of their scores, weights and outputs each lane holds the
+// elements that dsl/warp.h gives it, so that the weights of one product are the left factor of the next without leaving registers
+// (Dao, arXiv 2307.08691, section 3).
+#pragma once
+
+#include <optional>
+
+#include <Halide.h>
+
+#include "dsl/mask.h"
+#include "dsl/score.h"
+
+namespace attune::dsl {
+
+/** N queries, M keys. Words hold two channels; axes are (word, token, head, batch). */
+struct FragmentInputs {
+    Halide::Type element;                                             // bf16 or f16
+    Halide::Func query, key, value;                                   // u32
+    Halide::Expr queries, keys, heads;                                // N >= 1, M >= 1, query heads
+    Halide::Expr heads_per_group;                                     // query heads that share a key/value head
+    std::optional<Mask> mask;                                         // both its bounds and its cells count
+    Halide::Func bias;                                                // f32 (key, query, head, batch); read iff use_bias
+    Halide::Func sinks;                                               // f32 (head); read iff use_sinks
+    Halide::Expr use_bias, use_alibi, use_sinks;                      // i32, zero or not
+    std::function<Halide::Expr(const Halide::Expr &batch)> offset;    // key position of query 0, for ALiBi
+    std::optional<ScoreFunction> score;                               // one that is compiled in, after all biases
+    Halide::Expr scale, softcap, temperature;                         // as dsl::AttentionInputs has them; scale isn't 0
+};
+
+/** How the work is cut: a thread block has `warps` warps of 16 row_tiles rows, and looks at `keys` keys a step. */
+struct FragmentBlocking {
+    int head_dim = 128, value_dim = 128; // multiples of 16
+    int warps = 4, row_tiles = 1;
+    int keys = 64;  // a multiple of 16
+    int stages = 2; // blocks of keys in shared memory at once: those beside the one in use are on their way
+
+    int rows() const { return 16 * row_tiles * warps; }
+};
+
+struct FragmentAttention {
+    FragmentInputs inputs;
+    FragmentBlocking blocking;
+    Halide::Func query_words;                                       // (word, row, tile, head, batch)
+    Halide::Func key_words, value_words;                            // (word, key, step, tile, head, batch)
+    Halide::Func query_fragment, key_fragment, value_fragment;      // (register, q, g, ...)
+    Halide::Func score;                                             // (r, q, g, key tile, row tile, warp, step, tile, head, batch)
+    Halide::Func lane_maximum, maximum;                             // (half, q, g, row tile, warp, step, tile, head, batch)
+    Halide::Func state;                                             // (slot, q, g, warp, tile, head, batch): see slots in the .cpp
+    Halide::Func factor;                                            // (q, token, head, batch): of the outputs, at the end
+    Halide::Func output;                                            // u32 (word % 4, word / 4, token, head, batch)
+    Halide::Func lse;                                               // f32 (0, token, head, batch)
+    Halide::RDom product, maximum_elements, steps;                  // of score, lane_maximum and state
+    std::vector<Halide::RDom> score_stages;                         // (r, key tile): of the updates of score after the product
+    Halide::Var q{"q"}, g{"g"}, warp{"warp"}, row_tile{"row_tile"}; // lane 4 g + q of a warp
+};
+
+/** Declares it. Masked keys weigh nothing, whatever they hold; a row with nothing to attend to gives zeros and log-sum-exp -inf.
+ * Weights are rounded to the element type for the second product, and it is their sum that divides. */
+FragmentAttention fragment_attention(const FragmentInputs &inputs, const FragmentBlocking &blocking);
+
+} // namespace attune::dsl

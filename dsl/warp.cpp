@@ -1,0 +1,63 @@
+#include "dsl/warp.h"
+
+namespace attune::dsl::warp {
+
+using Halide::Expr;
+using Halide::Float;
+using Halide::Int;
+using Halide::UInt;
+
+namespace {
+
+const char *suffix(Halide::Type element) { return element.is_bfloat() ? "bf16" : "f16"; }
+
+} // namespace
+
+const char *const in_steps_name = "warp_in_steps";
+
+Expr in_steps(const Expr &step, const Expr &count) { return call(Halide::Bool(), "in_steps", {step, count}); }
+
+Expr call(Halide::Type type, const std::string &name, const std::vector<Expr> &arguments) {
+    return Halide::Internal::Call::make(type, "warp_" + name, arguments, Halide::Internal::Call::PureExtern);
+}
+
+Expr add_product(Halide::Type element, const Expr &c, const Expr &r, const std::vector<Expr> &a, const std::vector<Expr> &b,
+                 const std::vector<Expr> &ahead) {
+    std::vector<Expr> arguments{r};
+    for (const std::vector<Expr> *more : {&a, &b, &ahead})
+        arguments.insert(arguments.end(), more->begin(), more->end());
+    const std::string name = std::string("mma_m16n8k16_") + suffix(element) + (ahead.empty() ? "" : "_ahead");
+    return strict_float(c + call(Float(32), name, arguments));
+}
+
+Expr load_matrices(const Expr &r, const Expr &word) { return call(UInt(32), "ldmatrix_x4", {r, word}); }
+
+Expr load_matrices_transposed(const Expr &r, const Expr &word) { return call(UInt(32), "ldmatrix_x4_trans", {r, word}); }
+
+Expr shuffle_xor(const Expr &x, int mask) { return call(Float(32), "shfl_bfly_f32", {x, mask}); }
+
+Expr any(const Expr &condition) { return call(Int(32), "any", {condition}); }
+
+Expr pack(Halide::Type element, const Expr &low, const Expr &high) {
+    return call(UInt(32), std::string("cvt_") + suffix(element) + "x2", {low, high});
+}
+
+Expr maximum(const Expr &a, const Expr &b) { return call(Float(32), "max", {a, b}); }
+
+Expr equal(const Expr &a, const Expr &b) { return call(Int(32), "equal", {a, b}); }
+
+Expr subtract(const Expr &a, const Expr &b) { return call(Float(32), "sub", {a, b}); }
+
+Expr multiply_add(const Expr &a, const Expr &b, const Expr &c) { return call(Float(32), "fma", {a, b, c}); }
+
+Expr choose(const Expr &condition, const Expr &a, const Expr &b) {
+    return call(a.type(), a.type() == Float(32) ? "select_f32" : "select_u32", {condition, a, b});
+}
+
+Expr exp2(const Expr &x) { return call(Float(32), "ex2", {x}); }
+
+Expr reciprocal(const Expr &x) { return call(Float(32), "rcp", {x}); }
+
+Expr log2(const Expr &x) { return call(Float(32), "lg2", {x}); }
+
+} // namespace attune::dsl::warp

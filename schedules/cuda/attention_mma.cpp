@@ -1,0 +1,98 @@
+// Attention on tensor cores by mma.sync: a thread block a tile of queries, a warp 16 rows or a multiple; keys and values on their way to
+// shared memory while the block before is worked on; scores, weights and outputs in registers throughout.
+#include "dsl/axes.h"
+#include "schedules/cuda/cuda.h"
+
+namespace attune::schedules::cuda {
+
+using namespace dsl::axes;
+using Halide::Func;
+using Halide::MemoryType;
+using Halide::TailStrategy;
+using Halide::Var;
+
+namespace {
+
+constexpr int words_at_once = 4;         // 16 bytes: the widest copy
+constexpr int padding = 4;               // words between rows, so that the eight rows of a matrix lie in different banks
+
+/** Copies rows of words to shared memory, 16 bytes a thread, neighbours next to each other. */
+void copy_to_shared(Func f, const Var &of_row, int words, const dsl::FragmentAttention &a) {
+    const Var word = f.args()[0];
+    const int warps = a.blocking.warps;
+    Var vector("vector"), part("part"), thread("thread"), turn("turn");
+    f.store_in(MemoryType::GPUShared).align_bounds(word, words).align_storage(word, words + padding);
+    f.split(word, vector, part, words_at_once).fuse(vector, of_row, thread).split(thread, turn, thread, 32 * warps);
+    f.split(thread, a.warp, thread, 32).split(thread, a.g, a.q, 4);
+    f.reorder(part, turn, a.q, a.g, a.warp).gpu_threads(a.q, a.g, a.warp).vectorize(part).unroll(turn);
+}
+
+void schedule_score(const dsl::FragmentAttention &a) {
+    Func score = a.score, lane_maximum = a.lane_maximum, maximum = a.maximum, state = a.state;
+    const Var r = score.args()[0], key_tile = score.args()[3], half = maximum.args()[0];
+    score.compute_at(state, a.q).unroll(r).unroll(key_tile).unroll(a.row_tile);
+    score.update(0).reorder(r, key_tile, a.row_tile, a.product).unroll(r).unroll(key_tile).unroll(a.row_tile).unroll(a.product);
+    for (size_t i = 0; i < a.score_stages.size(); i++) {
+        const Halide::RDom &e = a.score_stages[i];
+        score.update(int(i) + 1).reorder(e.x, e.y, a.row_tile).unroll(e.x).unroll(e.y).unroll(a.row_tile);
+    }
+    lane_maximum.compute_at(state, a.q).unroll(half).unroll(a.row_tile);
+    const Halide::RDom &e = a.maximum_elements;
+    lane_maximum.update().unroll(half).unroll(a.row_tile).unroll(e.x).unroll(e.y);
+    maximum.compute_at(state, a.q).unroll(half).unroll(a.row_tile);
+}
+
+void schedule_fragments(const dsl::FragmentAttention &a) {
+    Func query = a.query_fragment, key = a.key_fragment, value = a.value_fragment, score = a.score;
+    query.compute_at(score, a.product).unroll(query.args()[0]).unroll(a.row_tile);
+    key.compute_at(score, a.product).unroll(key.args()[0]).unroll(key.args()[4]);
+    value.compute_at(a.state, a.q).unroll(value.args()[0]).unroll(value.args()[3]).unroll(value.args()[4]);
+}
+
+} // namespace
+
+dsl::FragmentBlocking mma_blocking(int head_dim) {
+    dsl::FragmentBlocking blocking;
+    blocking.head_dim = blocking.value_dim = head_dim;
+    return blocking;
+}
+
+void mma_attention(const dsl::FragmentAttention &a) {
+    const dsl::FragmentBlocking &b = a.blocking;
+    Func output = a.output, lse = a.lse, state = a.state;
+    const Var column = output.args()[1];
+    Var in_tile("in_tile"), half("half");
+    const auto rows = [&](Func f) {
+        f.split(token, tile, in_tile, b.rows(), TailStrategy::GuardWithIf).split(in_tile, a.warp, in_tile, 16 * b.row_tiles);
+        f.split(in_tile, a.row_tile, in_tile, 16).split(in_tile, half, a.g, 8);
+    };
+    rows(output);
+    output.bound(a.q, 0, 4).bound(column, 0, b.value_dim / 8);
+    output.reorder(column, half, a.row_tile, a.q, a.g, a.warp, tile, head, batch).unroll(half).unroll(column).unroll(a.row_tile);
+    output.gpu_blocks(tile, head, batch).gpu_threads(a.q, a.g, a.warp);
+    rows(lse);
+    lse.bound(lane, 0, 1).reorder(half, a.row_tile, lane, a.g, a.warp, tile, head, batch).unroll(half).unroll(a.row_tile);
+    lse.gpu_blocks(tile, head, batch).gpu_threads(lane, a.g, a.warp);
+    lse.compute_with(output, tile);
+    Func(a.factor).compute_at(output, half);
+
+    state.compute_at(output, tile).store_in(MemoryType::Register).bound_extent(a.warp, b.warps).bound_extent(tile, 1).bound_extent(head, 1).bound_extent(batch, 1);
+    state.bound_extent(a.q, 4).bound_extent(a.g, 8);
+    const Var slot = state.args()[0];
+    state.reorder(slot, a.q, a.g, a.warp).gpu_threads(a.q, a.g, a.warp).unroll(slot);
+    const Halide::RDom &steps = a.steps;
+    state.update().reorder(steps.x, a.q, a.g, a.warp, steps.y).gpu_threads(a.q, a.g, a.warp).unroll(steps.x);
+    schedule_score(a);
+    schedule_fragments(a);
+
+    Func query_words = a.query_words;
+    query_words.compute_at(output, tile);
+    copy_to_shared(query_words, row, b.head_dim / 2, a);
+    const Var step = a.key_words.args()[2];
+    for (Func f : {a.key_words, a.value_words}) {
+        f.store_at(output, tile).compute_at(state, steps.y).fold_storage(step, b.stages).align_bounds(key, b.keys);
+        copy_to_shared(f, key, (f.name() == a.key_words.name() ? b.head_dim : b.value_dim) / 2, a);
+    }
+}
+
+} // namespace attune::schedules::cuda
