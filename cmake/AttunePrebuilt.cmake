@@ -3,13 +3,14 @@ include_guard(GLOBAL)
 set_property(GLOBAL PROPERTY ATTUNE_RUNTIME_SYMBOLS "${PROJECT_BINARY_DIR}/halide_runtime/symbols.txt")
 
 # attune_halide_runtime: Halide's runtime, once, with its symbols renamed, so that it links beside another Halide library's.
+# It loads no driver by itself: what it has of CUDA asks the runtime for the driver's functions when a kernel first wants them.
 function(attune_add_halide_runtime)
     get_property(symbols GLOBAL PROPERTY ATTUNE_RUNTIME_SYMBOLS)
     get_filename_component(dir "${symbols}" DIRECTORY)
     add_custom_command(
         OUTPUT "${dir}/attune_halide_runtime.o" "${symbols}"
         COMMAND "${CMAKE_COMMAND}" -E make_directory "${dir}"
-        COMMAND attune_generator -r halide_runtime -o "${dir}" -e object target=x86-64-linux
+        COMMAND attune_generator -r halide_runtime -o "${dir}" -e object target=x86-64-linux-cuda
         COMMAND
             "${CMAKE_COMMAND}" -D "NM=${CMAKE_NM}" -D "OBJECT=${dir}/halide_runtime.o" -D "OUTPUT=${symbols}" -P
             "${PROJECT_SOURCE_DIR}/cmake/runtime_symbols.cmake"
@@ -79,7 +80,7 @@ macro(attune_variant operation schedule head_dim dtype)
         string(APPEND declarations "int attune_${name}_argv(void **);\n")
         string(APPEND kernels "    {sizeof(attune_kernel), \"${name}\", \"${operation}\", \"${schedule}\",\n"
             "     \"${targets}\",\n"
-            "     ${types}, ${head_dim}, ${head_dim}, \"\", \"\", \"\", 0, nullptr, attune_${name}_argv},\n")
+            "     ${types}, ${head_dim}, ${head_dim}, \"\", \"\", \"\", 0, nullptr, attune_${name}_argv, ATTUNE_CPU, 0},\n")
         string(APPEND entries "&kernels[${count}], ")
         math(EXPR count "${count} + 1")
     endif()

@@ -43,7 +43,7 @@ std::string source(const Kernel &kernel) {
            "_kernel = {\n    sizeof(attune_kernel), \"" + kernel.name + "\", \"attention\", \"" + kernel.schedule + "\",\n    \"" +
            kernel.targets + "\",\n    ATTUNE_" + kernel.dtype + ", ATTUNE_" + kernel.dtype + ", " + kernel.head_dim + ", " +
            kernel.value_dim + ",\n    " + literal(kernel.mask) + ", " + literal(kernel.score) + ", " + literal(kernel.position) +
-           ",\n    " + std::to_string(kernel.parameters.size()) + ", parameters, " + entry + "};\n";
+           ",\n    " + std::to_string(kernel.parameters.size()) + ", parameters, " + entry + ",\n    ATTUNE_CPU, 0};\n";
 }
 
 bool write(const std::string &path, const std::string &text) {

@@ -9,7 +9,7 @@ namespace attune::runtime {
 
 Status make_alibi_slopes(const char *schedule, const attune_tensor &slopes, Call &call) {
     const attune_kernel *kernel = nullptr;
-    ATTUNE_TRY(find_elementwise("alibi_slopes", schedule, kernel));
+    ATTUNE_TRY(find_elementwise("alibi_slopes", schedule, slopes.device, call, kernel));
     if (!has_elements(slopes)) return {};
     HalideBuffer buffer(slopes, 1);
     auto heads = static_cast<int32_t>(slopes.extent[0]);
@@ -31,7 +31,8 @@ extern "C" attune_status attune_alibi_slopes(const attune_alibi_slopes_args *arg
     return guarded([&]() -> Status {
         ATTUNE_TRY(check_struct(args, "args", "attune_alibi_slopes_args_init"));
         ATTUNE_TRY(check_call(call));
-        ATTUNE_TRY(check_tensor(args->y, {"y", ATTUNE_F32, 1, 1, Role::output, true}));
+        ATTUNE_TRY(check_device(args->y.device, "y"));
+        ATTUNE_TRY(check_tensor(args->y, {"y", ATTUNE_F32, 1, 1, Role::output, true, args->y.device}));
         Call scope(call);
         return make_alibi_slopes(args->schedule, args->y, scope);
     });

@@ -7,11 +7,11 @@ namespace attune::runtime {
 
 namespace {
 
-Status check_main_tensors(const attune_attention_args &args, attune_type type) {
-    ATTUNE_TRY(check_tensor(args.q, {"q", type, 4, 4, Role::input, true}));
-    ATTUNE_TRY(check_tensor(args.k, {"k", type, 4, 4, Role::input, true}));
-    ATTUNE_TRY(check_tensor(args.v, {"v", type, 4, 4, Role::input, true}));
-    return check_tensor(args.out, {"out", type, 4, 4, Role::output, true});
+Status check_main_tensors(const attune_attention_args &args, attune_type type, attune_device device) {
+    ATTUNE_TRY(check_tensor(args.q, {"q", type, 4, 4, Role::input, true, device}));
+    ATTUNE_TRY(check_tensor(args.k, {"k", type, 4, 4, Role::input, true, device}));
+    ATTUNE_TRY(check_tensor(args.v, {"v", type, 4, 4, Role::input, true, device}));
+    return check_tensor(args.out, {"out", type, 4, 4, Role::output, true, device});
 }
 
 AttentionShape shape_of(const attune_attention_plan &plan, const attune_attention_args &args) {
@@ -52,11 +52,7 @@ Status check_score_output(const attune_attention_plan &plan, const attune_tensor
 }
 
 Status check_optional_outputs(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
-    if (args.lse) {
-        ATTUNE_TRY(check_tensor(*args.lse, {"lse", ATTUNE_F32, 3, 3, Role::output, true}));
-        ATTUNE_TRY(
-            check_extents(*args.lse, "lse", {{s.batch, "the batch of q"}, {s.heads, "the heads of q"}, {s.queries, "the queries of q"}}));
-    }
+    ATTUNE_TRY(check_lse(args.lse, s, ATTUNE_CPU));
     ATTUNE_TRY(check_score_output(plan, args.weights, "weights", s));
     ATTUNE_TRY(check_score_output(plan, args.scores, "scores", s));
     const int stage = raw_value(args.score_stage);
@@ -68,9 +64,15 @@ Status check_optional_outputs(const attune_attention_plan &plan, const attune_at
 
 } // namespace
 
-Status check_score_tensor(const attune_tensor *tensor, const char *name, attune_type type, const AttentionShape &s) {
+Status check_lse(const attune_tensor *lse, const AttentionShape &s, attune_device device) {
+    if (!lse) return {};
+    ATTUNE_TRY(check_tensor(*lse, {"lse", ATTUNE_F32, 3, 3, Role::output, true, device}));
+    return check_extents(*lse, "lse", {{s.batch, "the batch of q"}, {s.heads, "the heads of q"}, {s.queries, "the queries of q"}});
+}
+
+Status check_score_tensor(const attune_tensor *tensor, const char *name, attune_type type, const AttentionShape &s, attune_device device) {
     if (!tensor) return {};
-    ATTUNE_TRY(check_tensor(*tensor, {name, type, 4, 4, Role::input, false}));
+    ATTUNE_TRY(check_tensor(*tensor, {name, type, 4, 4, Role::input, false, device}));
     return check_broadcast(*tensor, name,
                            {{s.batch, "the batch of q"},
                             {s.heads, "the heads of q"},
@@ -79,7 +81,7 @@ Status check_score_tensor(const attune_tensor *tensor, const char *name, attune_
 }
 
 Status check_operands(const attune_attention_plan &plan, const attune_attention_args &args, AttentionShape &shape) {
-    ATTUNE_TRY(check_main_tensors(args, plan.kernel->dtype));
+    ATTUNE_TRY(check_main_tensors(args, plan.kernel->dtype, plan.device));
     shape = shape_of(plan, args);
     ATTUNE_TRY(check_shape(shape, args));
     ATTUNE_TRY(check_cache(plan, args, shape));

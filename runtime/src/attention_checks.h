@@ -41,6 +41,16 @@ Status check_scores(const attune_attention_plan &plan, const RunCache &cache, co
 Status check_overlaps(const attune_attention_args &args);
 
 /** `tensor`, which may be nullptr, is of rank 4, each axis full or 1 of [B,Hq,N,M]. */
-Status check_score_tensor(const attune_tensor *tensor, const char *name, attune_type type, const AttentionShape &shape);
+Status check_score_tensor(const attune_tensor *tensor, const char *name, attune_type type, const AttentionShape &shape,
+                          attune_device device = ATTUNE_CPU);
+
+/** `lse`, which may be nullptr. */
+Status check_lse(const attune_tensor *lse, const AttentionShape &shape, attune_device device);
+
+/** `sinks`, which may be nullptr. */
+Status check_sinks(const attune_tensor *sinks, const AttentionShape &shape, attune_device device);
+
+/** Scale, soft cap, temperature and dropout. */
+Status check_numbers(const attune_attention_plan &plan, const attune_attention_args &args);
 
 } // namespace attune::runtime

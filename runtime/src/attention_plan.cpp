@@ -33,6 +33,7 @@ Status check_desc(const attune_attention_desc *desc) {
     ATTUNE_REQUIRE(cache_dtype == 0 || cache_dtype == dtype || cache_dtype == ATTUNE_I8,
                    "desc.cache_dtype is {}; it must be 0 (as dtype), {} (that) or ATTUNE_I8 ({})", cache_dtype, dtype,
                    static_cast<int>(ATTUNE_I8));
+    ATTUNE_TRY(check_device(desc->device, "desc"));
     ATTUNE_TRY(check_width("desc.head_dim", desc->head_dim));
     return desc->value_dim == 0 ? Status() : check_width("desc.value_dim", desc->value_dim);
 }
@@ -116,6 +117,8 @@ Status make_plan(const attune_attention_desc *desc, attune_attention_plan &plan)
     ATTUNE_TRY(check_desc(desc));
     plan.head_dim = desc->head_dim;
     plan.value_dim = desc->value_dim > 0 ? desc->value_dim : desc->head_dim;
+    plan.device = desc->device;
+    if (plan.device == ATTUNE_CUDA) return make_cuda_plan(*desc, plan);
     ATTUNE_TRY(choose_kernel(*desc, plan));
     ATTUNE_TRY(take_texts(*desc, plan));
     plan.program = compile_masks(&plan.run_time_mask.intervals, &plan.kernel_mask.intervals);

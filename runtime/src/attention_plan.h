@@ -1,6 +1,7 @@
 // What attune_attention_plan_create settles once.
 #pragma once
 
+#include "cuda_mask.h"
 #include "mask_program.h"
 #include "mask_rules.h"
 #include "status.h"
@@ -8,6 +9,7 @@
 #include "text/score.h"
 
 struct attune_attention_plan {
+    attune_device device = ATTUNE_CPU;
     const attune_kernel *kernel = nullptr;
     const attune_kernel *decode_kernel = nullptr; // of few queries, where the choice is Attune's; nullptr: `kernel` does them, too
     const attune_kernel *steady_kernel = nullptr; // where `kernel` decodes: what does attention for weights at low temperatures
@@ -17,6 +19,7 @@ struct attune_attention_plan {
     attune::runtime::PlanMask run_time_mask;
     attune::runtime::PlanMask kernel_mask; // of a kernel of the caller's own; prebuilt ones have none
     attune::runtime::MaskProgram program;  // of what both masks leave rows as intervals
+    attune::runtime::CudaMask cuda_mask;   // on ATTUNE_CUDA, in the place of the program
     attune::text::Score score;             // the kernel's own, or the run-time text
     attune::text::Position position;       // likewise
     bool score_compiled_in = false;
@@ -32,6 +35,9 @@ struct AttentionShape;
 /** The kernel that runs these arguments. Which one depends on N, M, the heads of a group and what is asked for, and so never on batch or
  * threads. */
 const attune_kernel &kernel_for(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &shape);
+
+/** `desc` has been checked. */
+Status make_cuda_plan(const attune_attention_desc &desc, attune_attention_plan &plan);
 
 Status make_plan(const attune_attention_desc *desc, attune_attention_plan &plan);
 

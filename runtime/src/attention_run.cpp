@@ -4,6 +4,7 @@
 
 #include "attention_arguments.h"
 #include "cache_append.h"
+#include "cuda_attention.h"
 #include "error.h"
 #include "rows.h"
 
@@ -144,6 +145,7 @@ extern "C" attune_status attune_attention_run(const attune_attention_plan *plan,
         ATTUNE_REQUIRE(plan != nullptr, "plan is NULL; it must come from attune_attention_plan_create");
         ATTUNE_TRY(check_struct(args, "args", "attune_attention_args_init"));
         ATTUNE_TRY(check_call(call));
+        if (plan->device == ATTUNE_CUDA) return run_cuda_attention(*plan, *args, call);
         AttentionShape shape = {};
         ATTUNE_TRY(check_operands(*plan, *args, shape));
         Call scope(call);

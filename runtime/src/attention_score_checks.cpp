@@ -17,6 +17,8 @@ Status check_softcap(const attune_attention_plan &plan, float softcap) {
     return {};
 }
 
+} // namespace
+
 Status check_numbers(const attune_attention_plan &plan, const attune_attention_args &args) {
     ATTUNE_REQUIRE(!args.has_scale || std::isfinite(args.scale), "scale is {}; it must be finite", args.scale);
     ATTUNE_TRY(check_softcap(plan, args.softcap));
@@ -25,13 +27,11 @@ Status check_numbers(const attune_attention_plan &plan, const attune_attention_a
     return {};
 }
 
-Status check_sinks(const attune_tensor *sinks, const AttentionShape &s) {
+Status check_sinks(const attune_tensor *sinks, const AttentionShape &s, attune_device device) {
     if (!sinks) return {};
-    ATTUNE_TRY(check_tensor(*sinks, {"sinks", ATTUNE_F32, 1, 1, Role::input, false}));
+    ATTUNE_TRY(check_tensor(*sinks, {"sinks", ATTUNE_F32, 1, 1, Role::input, false, device}));
     return check_extents(*sinks, "sinks", {{s.heads, "the heads of q"}});
 }
-
-} // namespace
 
 Status check_scores(const attune_attention_plan &plan, const RunCache &cache, const AttentionShape &s) {
     const attune_attention_args &args = cache.args();
@@ -40,7 +40,7 @@ Status check_scores(const attune_attention_plan &plan, const RunCache &cache, co
     ATTUNE_REQUIRE(args.bias || !plan.score.find(ScoreKind::bias), "the score names bias, which needs a tensor bias; none is given");
     ATTUNE_TRY(check_score_tensor(args.bias, "bias", ATTUNE_F32, s));
     ATTUNE_TRY(check_t5_table(args.t5_table, plan.score, s.heads));
-    ATTUNE_TRY(check_sinks(args.sinks, s));
+    ATTUNE_TRY(check_sinks(args.sinks, s, ATTUNE_CPU));
     ATTUNE_TRY(check_score_alignment(plan.score, s.queries, s.keys, offset_given));
     return check_position_input(position_input(plan, cache, s), offset_given);
 }

@@ -23,6 +23,7 @@ Call::Call(attune_call *settings) : settings_(settings) {
     if (!settings) return;
     context_.parallel_for = settings->parallel_for;
     context_.pool = settings->pool;
+    context_.cuda_stream = settings->stream;
 }
 
 Call::~Call() {

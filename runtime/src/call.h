@@ -16,6 +16,8 @@ struct CallContext {
     attune_parallel_for parallel_for = nullptr; // the caller's pool, or nullptr
     void *pool = nullptr;
     Workspace *workspace = nullptr;
+    void *cuda_context = nullptr; // of calls on ATTUNE_CUDA: where kernels launch
+    void *cuda_stream = nullptr;
     std::atomic<bool> failed{false};
     char error[512] = ""; // the first error a kernel reported
 };

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "cpu.h"
+#include "cuda_device.h"
 #include "overlap.h"
 #include "registry.h"
 #include "tensor.h"
@@ -14,9 +15,20 @@ Status find_elementwise(const char *operation, const char *schedule, const attun
     return find_kernel({operation, schedule ? schedule : "vectorized", type}, kernel);
 }
 
-Status check_pair(const attune_tensor &x, const attune_tensor &y, int32_t min_rank, int32_t max_rank, bool any_strides) {
-    ATTUNE_TRY(check_tensor(x, {"x", ATTUNE_F32, min_rank, max_rank, Role::input, !any_strides}));
-    ATTUNE_TRY(check_tensor(y, {"y", ATTUNE_F32, x.rank, x.rank, Role::output, !any_strides}));
+Status find_elementwise(const char *operation, const char *schedule, attune_device device, Call &call, const attune_kernel *&kernel) {
+    if (device != ATTUNE_CUDA) return find_elementwise(operation, schedule, kernel);
+    CudaDevice gpu;
+    ATTUNE_TRY(find_cuda_device(gpu));
+    use_device(gpu, call);
+    KernelQuery query = {operation, schedule ? schedule : "simt", ATTUNE_F32};
+    query.device = ATTUNE_CUDA, query.capability = gpu.capability;
+    return find_kernel(query, kernel);
+}
+
+Status check_pair(const attune_tensor &x, const attune_tensor &y, int32_t min_rank, int32_t max_rank, bool any_strides,
+                  attune_device device) {
+    ATTUNE_TRY(check_tensor(x, {"x", ATTUNE_F32, min_rank, max_rank, Role::input, !any_strides, device}));
+    ATTUNE_TRY(check_tensor(y, {"y", ATTUNE_F32, x.rank, x.rank, Role::output, !any_strides, device}));
     for (int32_t i = 0; i < x.rank; ++i)
         ATTUNE_REQUIRE(y.extent[i] == x.extent[i], "y.extent[{}] is {}; it must be {}, as in x", i, y.extent[i], x.extent[i]);
     ATTUNE_REQUIRE(same_view(x, y) || !may_overlap(y, x), "y overlaps x in memory; it must be apart from x, or x itself");

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "call.h"
 #include "status.h"
 
 namespace attune::runtime {
@@ -10,8 +11,13 @@ namespace attune::runtime {
 /** The prebuilt kernel of an operation for tensors of `type`; `schedule` may be nullptr. */
 Status find_elementwise(const char *operation, const char *schedule, const attune_kernel *&kernel, attune_type type = ATTUNE_F32);
 
-/** Checks x and y: f32, the same shape, y apart from x or x itself; innermost stride 1 unless `any_strides`. */
-Status check_pair(const attune_tensor &x, const attune_tensor &y, int32_t min_rank, int32_t max_rank, bool any_strides = false);
+/** The same for tensors on `device`. On ATTUNE_CUDA the kernel launches on the GPU found here, which becomes the call's. */
+Status find_elementwise(const char *operation, const char *schedule, attune_device device, Call &call, const attune_kernel *&kernel);
+
+/** Checks x and y: f32, the same shape, y apart from x or x itself; innermost stride 1 unless `any_strides`; both
+ * on `device`. */
+Status check_pair(const attune_tensor &x, const attune_tensor &y, int32_t min_rank, int32_t max_rank, bool any_strides = false,
+                  attune_device device = ATTUNE_CPU);
 
 Status check_base(double base);
 

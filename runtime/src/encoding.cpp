@@ -24,13 +24,19 @@ attune_tensor slice(attune_tensor tensor, int32_t axis, int64_t first, int64_t c
     return tensor;
 }
 
+const char *table_operation(const Encoding &e) { return e.kind == PositionKind::rotary ? "rotary_table" : "sinusoidal"; }
+
+const char *apply_operation(const Encoding &e) {
+    const char *rotary = e.layout == RotaryLayout::half ? "rotary_half" : "rotary_interleaved";
+    return e.kind == PositionKind::rotary ? rotary : "add_positions";
+}
+
 Status find_table_kernel(const Encoding &e, const char *schedule, const attune_kernel *&kernel) {
-    return find_elementwise(e.kind == PositionKind::rotary ? "rotary_table" : "sinusoidal", schedule, kernel);
+    return find_elementwise(table_operation(e), schedule, kernel);
 }
 
 Status find_apply_kernel(const Encoding &e, const char *schedule, attune_type type, const attune_kernel *&kernel) {
-    const char *rotary = e.layout == RotaryLayout::half ? "rotary_half" : "rotary_interleaved";
-    return find_elementwise(e.kind == PositionKind::rotary ? rotary : "add_positions", schedule, kernel, type);
+    return find_elementwise(apply_operation(e), schedule, kernel, type);
 }
 
 Status apply_table(const Encoding &e, const attune_kernel &kernel, const attune_tensor &x, const attune_tensor &table,

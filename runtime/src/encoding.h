@@ -49,6 +49,10 @@ Status check_learned_table(const attune_tensor &table, const char *name, int64_t
  * work out others. `limit` becomes that of their positions. */
 Status check_rotary_rows(const Encoding &encoding, PositionLimit &limit);
 
+/** What kernels of the encoding do: make its table, and apply it. */
+const char *table_operation(const Encoding &encoding);
+const char *apply_operation(const Encoding &encoding);
+
 /** The prebuilt kernel that makes the encoding's table (there is none where it has rows), and the one that applies it to `type`.
  * `schedule` may be nullptr: Attune's choice. */
 Status find_table_kernel(const Encoding &encoding, const char *schedule, const attune_kernel *&kernel);
@@ -64,6 +68,17 @@ Status count_table(const Encoding &encoding, const Positions &positions, int64_t
  * rows_follow. Stride 0 over batch where all items have the same positions. `kernel` is find_table_kernel's. */
 Status make_table(const Encoding &encoding, const attune_kernel *kernel, const Positions &positions, int64_t first, int64_t count,
                   float *memory, Call &call, attune_tensor &table);
+
+/** Where each stream's pairs of a rotary encoding end. */
+struct StreamEnds {
+    int32_t end[max_position_streams];
+};
+StreamEnds stream_ends(const Encoding &encoding);
+
+/** Calls the kernel that makes a table: positions i32 [batch, streams, tokens], ends i32 [streams], table f32 [batch, token, plane,
+ * channel]. */
+Status run_table_kernel(const Encoding &encoding, const attune_kernel &kernel, const attune_tensor &positions, const attune_tensor &ends,
+                        const attune_tensor &table, Call &call);
 
 /** Indices [first, first + count) of one axis. */
 attune_tensor slice(attune_tensor tensor, int32_t axis, int64_t first, int64_t count);

@@ -1,4 +1,5 @@
-// Halide's view of a tensor: axes innermost first, int32 extents and strides. What it is made of has been checked.
+// Halide's view of a tensor: axes innermost first, int32 extents and strides. What it is made of has been checked. On ATTUNE_CUDA it has a
+// device pointer and no host's, and neither side is dirty: nothing is ever copied.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ struct BufferAxis {
 /** A halide_buffer_t with its axes, of rank 1 to 5. Stays where it is: the one points to the others. */
 class HalideBuffer {
 public:
-    HalideBuffer(const void *data, attune_type type, std::initializer_list<BufferAxis> axes);
+    HalideBuffer(const void *data, attune_type type, std::initializer_list<BufferAxis> axes, attune_device device = ATTUNE_CPU);
     /** `tensor` as it is, with leading axes of extent 1 up to `rank`; its innermost stride is 1. */
     HalideBuffer(const attune_tensor &tensor, int32_t rank);
     /** `tensor` with axes of extent 1 stretched to `extents`. */
@@ -28,8 +29,11 @@ public:
 
     halide_buffer_t *get() { return &buffer_; }
 
+    /** Two channels of 16 bits an element: as kernels of `word_channels` 2 take them. The innermost extent and all strides are even. */
+    void use_words();
+
 private:
-    void set(const void *data, attune_type type, int32_t rank);
+    void set(const void *data, attune_type type, int32_t rank, attune_device device);
     void set_axis(int32_t outermost_first, int64_t extent, int64_t stride);
 
     halide_dimension_t axes_[5];

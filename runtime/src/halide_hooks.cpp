@@ -7,6 +7,7 @@
 
 #include "call.h"
 #include "cpu.h"
+#include "cuda_hooks.h"
 #include "halide_runtime.h"
 #include "threads.h"
 
@@ -132,6 +133,7 @@ void install_halide_hooks() {
         originals.error = halide_set_error_handler(keep_error);
         originals.print = halide_set_custom_print(print);
         halide_set_custom_can_use_target_features(can_use_target_features);
+        install_cuda_hooks();
     });
 }
 

@@ -1,4 +1,5 @@
-// Attune's answers to what generated kernels ask of the Halide runtime: memory, threads, errors, CPU features.
+// Attune's answers to what generated kernels ask of the Halide runtime: memory, threads, errors, CPU features. CUDA's
+// are in cuda_hooks.h.
 #pragma once
 
 namespace attune::runtime {

@@ -2,7 +2,12 @@
 // links beside other libraries that Halide generated.
 #pragma once
 
+#define halide_cuda_device_interface attune_halide_cuda_device_interface
+#define halide_cuda_get_symbol attune_halide_cuda_get_symbol
 #define halide_default_can_use_target_features attune_halide_default_can_use_target_features
+#define halide_set_cuda_acquire_context attune_halide_set_cuda_acquire_context
+#define halide_set_cuda_get_stream attune_halide_set_cuda_get_stream
+#define halide_set_cuda_release_context attune_halide_set_cuda_release_context
 #define halide_set_custom_can_use_target_features attune_halide_set_custom_can_use_target_features
 #define halide_set_custom_do_par_for attune_halide_set_custom_do_par_for
 #define halide_set_custom_free attune_halide_set_custom_free
@@ -11,3 +16,4 @@
 #define halide_set_error_handler attune_halide_set_error_handler
 
 #include <HalideRuntime.h>
+#include <HalideRuntimeCuda.h>

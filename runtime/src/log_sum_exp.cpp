@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "call.h"
+#include "cuda_device.h"
 #include "elementwise.h"
 #include "error.h"
 #include "one_axis.h"
@@ -14,7 +15,7 @@ namespace {
 
 Status check_output(const attune_log_sum_exp_args &args, int32_t axis) {
     const attune_tensor &x = args.x, &y = args.y;
-    ATTUNE_TRY(check_tensor(y, {"y", ATTUNE_F32, x.rank, x.rank, Role::output, false}));
+    ATTUNE_TRY(check_tensor(y, {"y", ATTUNE_F32, x.rank, x.rank, Role::output, false, x.device}));
     for (int32_t i = 0; i < x.rank; ++i) {
         const int64_t extent = i == axis ? 1 : x.extent[i];
         ATTUNE_REQUIRE(y.extent[i] == extent, "y.extent[{}] is {}; it must be {}, {}", i, y.extent[i], extent,
@@ -25,13 +26,19 @@ Status check_output(const attune_log_sum_exp_args &args, int32_t axis) {
 }
 
 /** The sum of nothing. */
-void fill_minus_infinity(const attune_tensor &y) {
+Status fill_minus_infinity(const attune_tensor &y, Call &call) {
+    if (y.device == ATTUNE_CUDA) {
+        CudaDevice device;
+        ATTUNE_TRY(find_cuda_device(device));
+        return fill_on_device(device, y, minus_infinity_bits, call);
+    }
     const int32_t last = y.rank - 1;
     for_each_row(y, [&](int64_t offset) {
         auto *row = reinterpret_cast<float *>(static_cast<char *>(y.data) + offset);
         for (int64_t i = 0; i < y.extent[last]; ++i)
             row[i * effective_stride(y, last)] = -std::numeric_limits<float>::infinity();
     });
+    return {};
 }
 
 } // namespace
@@ -52,7 +59,8 @@ extern "C" attune_status attune_log_sum_exp(const attune_log_sum_exp_args *args,
     return guarded([&]() -> Status {
         ATTUNE_TRY(check_struct(args, "args", "attune_log_sum_exp_args_init"));
         ATTUNE_TRY(check_call(call));
-        ATTUNE_TRY(check_tensor(args->x, {"x", ATTUNE_F32, 1, ATTUNE_MAX_RANK, Role::input, false}));
+        ATTUNE_TRY(check_device(args->x.device, "x"));
+        ATTUNE_TRY(check_tensor(args->x, {"x", ATTUNE_F32, 1, ATTUNE_MAX_RANK, Role::input, false, args->x.device}));
         int32_t axis = 0;
         ATTUNE_TRY(check_axis(args->axis, args->x, axis));
         ATTUNE_TRY(check_output(*args, axis));
@@ -61,7 +69,6 @@ extern "C" attune_status attune_log_sum_exp(const attune_log_sum_exp_args *args,
         Call scope(call);
         ATTUNE_TRY(run_one_axis(
             {"log_sum_exp", "log_sum_exp_columns", args->schedule, args->x, args->y, args->mask, axis, args->temperature}, scope));
-        if (!has_elements(args->x) && has_elements(args->y)) fill_minus_infinity(args->y);
-        return {};
+        return has_elements(args->x) || !has_elements(args->y) ? Status() : fill_minus_infinity(args->y, scope);
     });
 }

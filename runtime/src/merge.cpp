@@ -14,10 +14,10 @@ struct Named {
     const attune_tensor &tensor;
 };
 
-/** One result: [B,H,N,Dv] and [B,H,N], as a has them. */
+/** One result: [B,H,N,Dv] and [B,H,N], as a has them, on its device. */
 Status check_result(const Named &out, const Named &lse, Role role, const attune_tensor &a) {
-    ATTUNE_TRY(check_tensor(out.tensor, {out.name, ATTUNE_F32, 4, 4, role, true}));
-    ATTUNE_TRY(check_tensor(lse.tensor, {lse.name, ATTUNE_F32, 3, 3, role, true}));
+    ATTUNE_TRY(check_tensor(out.tensor, {out.name, ATTUNE_F32, 4, 4, role, true, a.device}));
+    ATTUNE_TRY(check_tensor(lse.tensor, {lse.name, ATTUNE_F32, 3, 3, role, true, a.device}));
     const ExtentRule batch = {a.extent[0], "the batch of a"}, heads = {a.extent[1], "the heads of a"};
     const ExtentRule tokens = {a.extent[2], "the tokens of a"}, width = {a.extent[3], "the width of a"};
     ATTUNE_TRY(check_extents(out.tensor, out.name, {batch, heads, tokens, width}));
@@ -41,6 +41,7 @@ Status check_place(const Named &output, const Named &a, const Named &b) {
 Status check_merge(const attune_merge_args &args) {
     const Named a = {"a", args.a}, a_lse = {"a_lse", args.a_lse}, b = {"b", args.b}, b_lse = {"b_lse", args.b_lse};
     const Named out = {"out", args.out}, lse = {"lse", args.lse};
+    ATTUNE_TRY(check_device(args.a.device, "a"));
     ATTUNE_TRY(check_result(a, a_lse, Role::input, args.a));
     ATTUNE_REQUIRE(args.a.extent[3] >= 1, "a.extent[3] is {}; it must be at least 1", args.a.extent[3]);
     ATTUNE_TRY(check_result(b, b_lse, Role::input, args.a));
@@ -76,9 +77,9 @@ extern "C" attune_status attune_merge(const attune_merge_args *args, attune_call
         ATTUNE_TRY(check_struct(args, "args", "attune_merge_args_init"));
         ATTUNE_TRY(check_call(call));
         ATTUNE_TRY(check_merge(*args));
-        const attune_kernel *kernel = nullptr;
-        ATTUNE_TRY(find_elementwise("merge", args->schedule, kernel));
         Call scope(call);
+        const attune_kernel *kernel = nullptr;
+        ATTUNE_TRY(find_elementwise("merge", args->schedule, args->a.device, scope, kernel));
         return has_elements(args->a) ? run_merge(*kernel, *args, scope) : Status();
     });
 }

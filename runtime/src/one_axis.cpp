@@ -86,13 +86,15 @@ struct Place {
 
 Status run_at(const attune_kernel &kernel, const OneAxis &p, const Axes &axes, const Place &at, Call &call) {
     const Axis &along = axes.along, &column = axes.column, &row = axes.row;
-    const uint8_t all = 1; // what a mask that isn't there is bound to; it isn't read
+    const attune_device device = p.x.device;
+    const uint8_t all = 1;
+    const void *no_mask = device == ATTUNE_CUDA ? static_cast<const void *>(at.x) : &all; // it isn't read
     int32_t use_mask = p.mask != nullptr;
     float temperature = p.temperature;
-    HalideBuffer x(at.x, ATTUNE_F32, {{row.extent, row.x}, {along.extent, along.x}, {column.extent, column.x}});
-    HalideBuffer y(at.y, ATTUNE_F32, {{row.extent, row.y}, {p.y.extent[p.axis], along.y}, {column.extent, column.y}});
-    HalideBuffer mask(p.mask ? at.mask : &all, ATTUNE_BOOL,
-                      {{row.extent, row.mask}, {along.extent, along.mask}, {column.extent, column.mask}});
+    HalideBuffer x(at.x, ATTUNE_F32, {{row.extent, row.x}, {along.extent, along.x}, {column.extent, column.x}}, device);
+    HalideBuffer y(at.y, ATTUNE_F32, {{row.extent, row.y}, {p.y.extent[p.axis], along.y}, {column.extent, column.y}}, device);
+    HalideBuffer mask(p.mask ? at.mask : no_mask, ATTUNE_BOOL,
+                      {{row.extent, row.mask}, {along.extent, along.mask}, {column.extent, column.mask}}, device);
     void *arguments[6] = {nullptr, x.get(), mask.get(), &use_mask, &temperature, y.get()};
     return run_kernel(kernel, arguments, call);
 }
@@ -132,7 +134,7 @@ Status check_axis(int32_t given, const attune_tensor &x, int32_t &axis) {
 
 Status check_axis_mask(const attune_tensor *mask, const attune_tensor &x, const attune_tensor &y) {
     if (!mask) return {};
-    ATTUNE_TRY(check_tensor(*mask, {"mask", ATTUNE_BOOL, x.rank, x.rank, Role::input, false}));
+    ATTUNE_TRY(check_tensor(*mask, {"mask", ATTUNE_BOOL, x.rank, x.rank, Role::input, false, x.device}));
     for (int32_t i = 0; i < x.rank; ++i)
         ATTUNE_REQUIRE(mask->extent[i] == x.extent[i] || mask->extent[i] == 1, "mask.extent[{}] is {}; it must be 1 or {}, as in x", i,
                        mask->extent[i], x.extent[i]);
@@ -143,7 +145,8 @@ Status check_axis_mask(const attune_tensor *mask, const attune_tensor &x, const 
 Status run_one_axis(const OneAxis &problem, Call &call) {
     const Axes axes = arrange(problem);
     const attune_kernel *kernel = nullptr;
-    ATTUNE_TRY(find_elementwise(axes.contiguous ? problem.operation : problem.columns, problem.schedule, kernel));
+    const char *operation = axes.contiguous ? problem.operation : problem.columns;
+    ATTUNE_TRY(find_elementwise(operation, problem.schedule, problem.x.device, call, kernel));
     return has_elements(problem.x) ? run_all(*kernel, problem, axes, call) : Status();
 }
 

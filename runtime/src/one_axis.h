@@ -22,7 +22,7 @@ struct OneAxis {
 /** `axis`: `given`, counted from the front. */
 Status check_axis(int32_t given, const attune_tensor &x, int32_t &axis);
 
-/** Checks a mask, which may be nullptr: bool, of the rank of x, each axis full or 1, apart from y. */
+/** Checks a mask, which may be nullptr: bool, of the rank and on the device of x, each axis full or 1, apart from y. */
 Status check_axis_mask(const attune_tensor *mask, const attune_tensor &x, const attune_tensor &y);
 
 /** Finds the kernel and, where x has elements, runs it: over as many axes at once as it takes, in a loop over the others. */

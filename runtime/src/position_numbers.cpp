@@ -47,7 +47,9 @@ Status check_shape(const Positions &p) {
     const int type = raw_value(given.type);
     ATTUNE_REQUIRE(type == ATTUNE_I32 || type == ATTUNE_I64, "{}.type is {}; it must be ATTUNE_I32 ({}) or ATTUNE_I64 ({})", p.name, type,
                    static_cast<int>(ATTUNE_I32), static_cast<int>(ATTUNE_I64));
-    ATTUNE_TRY(check_tensor(given, {p.name, given.type, 1, p.streams > 1 ? 3 : 2, Role::input, false}));
+    ATTUNE_REQUIRE(p.device == ATTUNE_CPU || type == ATTUNE_I32, "{}.type is {}; on device cuda it must be i32", p.name,
+                   type_name(given.type));
+    ATTUNE_TRY(check_tensor(given, {p.name, given.type, 1, p.streams > 1 ? 3 : 2, Role::input, false, p.device}));
     const int32_t last = given.rank - 1;
     ATTUNE_REQUIRE(given.extent[last] == p.tokens, "{}.extent[{}] is {}; it must be {}, the tokens", p.name, last, given.extent[last],
                    p.tokens);
@@ -92,7 +94,7 @@ int64_t Positions::own_streams() const { return given && given->rank == 3 ? give
 Status check_positions(const Positions &p, const PositionLimit &limit) {
     if (p.given) {
         ATTUNE_TRY(check_shape(p));
-        return has_elements(*p.given) ? check_values(p, limit) : Status();
+        return p.device == ATTUNE_CPU && has_elements(*p.given) ? check_values(p, limit) : Status();
     }
     if (!p.offsets) return check_start("offset", p.offset, p.tokens, limit);
     for (int64_t item = 0; item < p.batch; ++item)

@@ -15,6 +15,7 @@ struct Positions {
     int64_t offset = 0;                     // otherwise, token t stands at offset + t
     int64_t batch = 1, tokens = 0;
     int32_t streams = 1;
+    attune_device device = ATTUNE_CPU; // of `given`: on ATTUNE_CUDA it is i32, and its numbers can't be looked at
 
     /** Items, and streams, that differ: 1 where all have the same. */
     int64_t own_batch() const;

@@ -16,52 +16,27 @@ attune_tensor rank4(const float *data, const int64_t (&extents)[4]) {
     return attune_contiguous(const_cast<float *>(data), ATTUNE_F32, 4, extents);
 }
 
-/** Where each stream's pairs end. */
-struct StreamEnds {
-    int32_t end[max_position_streams];
-};
-
-StreamEnds stream_ends(const Encoding &e) {
-    StreamEnds ends = {};
-    int32_t pairs = 0;
-    for (int32_t i = 0; i < e.streams(); ++i)
-        ends.end[i] = pairs += e.section_count > 0 ? e.sections[i] : static_cast<int32_t>(e.width / 2 / e.axes);
-    return ends;
-}
-
-Status run_rotary_table(const Encoding &e, const attune_kernel &kernel, HalideBuffer &positions, int64_t streams, HalideBuffer &table,
-                        Call &call) {
-    const StreamEnds ends = stream_ends(e);
-    HalideBuffer end_buffer(ends.end, ATTUNE_I32, {{streams, 1}});
-    const text::RotaryScaling &s = e.scaling;
-    const bool yarn = s.kind == ScalingKind::yarn;
-    double base = e.base, factor = s.factor, original = s.original, low = yarn ? s.beta_slow : s.low, high = yarn ? s.beta_fast : s.high;
-    auto width = static_cast<int32_t>(e.width / e.axes), scaling = static_cast<int32_t>(s.kind);
-    void *arguments[11] = {nullptr, positions.get(), end_buffer.get(), &base, &width, &scaling, &factor, &original,
-                           &low,    &high,           table.get()};
-    return run_kernel(kernel, arguments, call);
-}
-
-Status run_sinusoidal(const Encoding &e, const attune_kernel &kernel, HalideBuffer &positions, HalideBuffer &table, Call &call) {
+/** Without streams' ends: sinusoidal tables have one stream, and no pairs. */
+Status run_sinusoidal(const Encoding &e, const attune_kernel &kernel, const attune_tensor &positions, HalideBuffer &table, Call &call) {
+    attune_tensor rows = positions;
+    rows.rank = 2, rows.extent[1] = positions.extent[2], rows.stride[1] = positions.stride[2];
+    HalideBuffer in(rows, {rows.extent[0], rows.extent[1]});
     double base = e.base;
     auto width = static_cast<int32_t>(e.dim);
-    void *arguments[5] = {nullptr, positions.get(), &base, &width, table.get()};
+    void *arguments[5] = {nullptr, in.get(), &base, &width, table.get()};
     return run_kernel(kernel, arguments, call);
 }
 
 Status fill_table(const Encoding &e, const attune_kernel &kernel, const Positions &p, int64_t first, const attune_tensor &table,
                   Call &call) {
-    const int64_t batch = p.own_batch(), streams = p.own_streams(), count = table.extent[1];
+    const int64_t extents[3] = {p.own_batch(), p.own_streams(), table.extent[1]}, streams = p.own_streams();
+    const int64_t count = extents[0] * extents[1] * extents[2];
     Scratch<int32_t> numbers(call);
-    if (!numbers.allocate(static_cast<size_t>(batch * streams * count))) return out_of_memory("positions", batch * streams * count * 4);
-    write_positions(p, first, count, numbers.data());
-    HalideBuffer out(table, 4);
-    if (e.kind == PositionKind::sinusoidal) {
-        HalideBuffer in(numbers.data(), ATTUNE_I32, {{batch, count}, {count, 1}});
-        return run_sinusoidal(e, kernel, in, out, call);
-    }
-    HalideBuffer in(numbers.data(), ATTUNE_I32, {{batch, streams * count}, {streams, count}, {count, 1}});
-    return run_rotary_table(e, kernel, in, streams, out, call);
+    if (!numbers.allocate(static_cast<size_t>(count))) return out_of_memory("positions", count * 4);
+    write_positions(p, first, table.extent[1], numbers.data());
+    StreamEnds ends = e.kind == PositionKind::rotary ? stream_ends(e) : StreamEnds();
+    return run_table_kernel(e, kernel, attune_contiguous(numbers.data(), ATTUNE_I32, 3, extents),
+                            attune_contiguous(ends.end, ATTUNE_I32, 1, &streams), table, call);
 }
 
 Status gather_rows(const Encoding &e, const Positions &p, int64_t first, const attune_tensor &table, Call &call) {
@@ -80,6 +55,27 @@ Status gather_rows(const Encoding &e, const Positions &p, int64_t first, const a
 }
 
 } // namespace
+
+StreamEnds stream_ends(const Encoding &e) {
+    StreamEnds ends = {};
+    int32_t pairs = 0;
+    for (int32_t i = 0; i < e.streams(); ++i)
+        ends.end[i] = pairs += e.section_count > 0 ? e.sections[i] : static_cast<int32_t>(e.width / 2 / e.axes);
+    return ends;
+}
+
+Status run_table_kernel(const Encoding &e, const attune_kernel &kernel, const attune_tensor &positions, const attune_tensor &ends,
+                        const attune_tensor &table, Call &call) {
+    HalideBuffer out(table, 4);
+    if (e.kind == PositionKind::sinusoidal) return run_sinusoidal(e, kernel, positions, out, call);
+    HalideBuffer in(positions, {positions.extent[0], positions.extent[1], positions.extent[2]}), end_buffer(ends, 1);
+    const text::RotaryScaling &s = e.scaling;
+    const bool yarn = s.kind == ScalingKind::yarn;
+    double base = e.base, factor = s.factor, original = s.original, low = yarn ? s.beta_slow : s.low, high = yarn ? s.beta_fast : s.high;
+    auto width = static_cast<int32_t>(e.width / e.axes), scaling = static_cast<int32_t>(s.kind);
+    void *arguments[11] = {nullptr, in.get(), end_buffer.get(), &base, &width, &scaling, &factor, &original, &low, &high, out.get()};
+    return run_kernel(kernel, arguments, call);
+}
 
 bool rows_follow(const Encoding &e, const Positions &p) { return e.kind == PositionKind::learned && !p.given && !p.offsets; }
 

@@ -1,5 +1,6 @@
 #include "positioned_rows.h"
 
+#include "cuda_positions.h"
 #include "overlap.h"
 #include "tensor.h"
 
@@ -35,6 +36,7 @@ Status check_apart(const attune_tensor &y, const attune_tensor *input, const cha
 Status run_encoding(const Encoding &encoding, const Positions &positions, const attune_tensor &x, const attune_tensor &y,
                     const char *schedule, attune_call *call) {
     Call scope(call);
+    if (x.device == ATTUNE_CUDA) return encode_on_device(encoding, positions, as_rank4(x), as_rank4(y), schedule, scope);
     return encode(encoding, positions, as_rank4(x), as_rank4(y), schedule, scope);
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cpu.h"
+#include "cuda_device.h"
 #include "error.h"
 #include "tensor.h"
 
@@ -19,10 +20,10 @@ bool equal(const char *a, const char *b) { return std::strcmp(a, b) == 0; }
 bool has_texts(const attune_kernel &kernel) { return kernel.mask[0] || kernel.score[0] || kernel.position[0]; }
 
 /** Calls visit(kernel) for the prebuilt kernels of an operation. Those with texts compiled in are run only by who names them. */
-template <typename Visit> void for_each_kernel(const char *operation, const Visit &visit) {
+template <typename Visit> void for_each_kernel(const char *operation, attune_device device, const Visit &visit) {
     for (int32_t i = 0; i < attune_prebuilt_kernel_count; ++i) {
         const attune_kernel &kernel = *attune_prebuilt_kernels[i];
-        if (equal(kernel.operation, operation) && !has_texts(kernel)) visit(kernel);
+        if (kernel.device == device && equal(kernel.operation, operation) && !has_texts(kernel)) visit(kernel);
     }
 }
 
@@ -31,15 +32,15 @@ void append_once(std::string &list, const char *word) {
     if ((", " + list + ",").find(", " + entry + ",") == std::string::npos) list += (list.empty() ? "" : ", ") + entry;
 }
 
-std::string schedules_of(const char *operation) {
+std::string schedules_of(const char *operation, attune_device device) {
     std::string list;
-    for_each_kernel(operation, [&](const attune_kernel &kernel) { append_once(list, kernel.schedule); });
+    for_each_kernel(operation, device, [&](const attune_kernel &kernel) { append_once(list, kernel.schedule); });
     return list;
 }
 
-std::string kernels_of(const char *operation) {
+std::string kernels_of(const char *operation, attune_device device) {
     std::string list;
-    for_each_kernel(operation, [&](const attune_kernel &kernel) { append_once(list, kernel.name); });
+    for_each_kernel(operation, device, [&](const attune_kernel &kernel) { append_once(list, kernel.name); });
     return list;
 }
 
@@ -52,10 +53,13 @@ int fit(const attune_kernel &kernel, const KernelQuery &query) {
     return takes_head && takes_value ? (kernel.head_dim != 0) + (kernel.value_dim != 0) : -1;
 }
 
+const char *on_device(const KernelQuery &query) { return query.device == ATTUNE_CUDA ? " on device cuda" : ""; }
+
 Status no_kernel(const KernelQuery &query) {
     const std::string widths = query.head_dim > 0 ? fmt::format(", D = {}, Dv = {}", query.head_dim, query.value_dim) : "";
-    return fail(ATTUNE_UNSUPPORTED, "no linked kernel does {} for {}{}{} by the schedule {}; there are {}", query.operation,
-                type_name(query.dtype), query.int8_cache ? " over an int8 cache" : "", widths, query.schedule, kernels_of(query.operation));
+    return fail(ATTUNE_UNSUPPORTED, "no linked kernel does {}{} for {}{}{} by the schedule {}; there are {}", query.operation,
+                on_device(query), type_name(query.dtype), query.int8_cache ? " over an int8 cache" : "", widths, query.schedule,
+                kernels_of(query.operation, query.device));
 }
 
 Status check_cpu(const attune_kernel &kernel) {
@@ -64,32 +68,39 @@ Status check_cpu(const attune_kernel &kernel) {
                 name_of(cpu_class()));
 }
 
+Status check_gpu(const attune_kernel &kernel, int capability) {
+    if (runs_on_cuda(kernel.targets, capability)) return {};
+    return fail(ATTUNE_UNSUPPORTED, "the kernel {} is built for {}; {} has compute capability {}", kernel.name, kernel.targets,
+                attune_cuda_device_name(), capability_text(capability));
+}
+
 } // namespace
 
 bool is_prebuilt(const attune_kernel &kernel) {
     bool found = false;
-    for_each_kernel(kernel.operation, [&](const attune_kernel &linked) { found = found || &linked == &kernel; });
+    for_each_kernel(kernel.operation, kernel.device, [&](const attune_kernel &linked) { found = found || &linked == &kernel; });
     return found;
 }
 
-bool has_schedule(const char *operation, const char *schedule) {
+bool has_schedule(const char *operation, const char *schedule, attune_device device) {
     bool found = false;
-    for_each_kernel(operation, [&](const attune_kernel &kernel) { found = found || equal(kernel.schedule, schedule); });
+    for_each_kernel(operation, device, [&](const attune_kernel &kernel) { found = found || equal(kernel.schedule, schedule); });
     return found;
 }
 
 Status find_kernel(const KernelQuery &query, const attune_kernel *&found) {
-    if (!has_schedule(query.operation, query.schedule)) {
-        const std::string known = schedules_of(query.operation);
-        if (known.empty()) return fail(ATTUNE_UNSUPPORTED, "no kernel that does {} is linked in", query.operation);
-        return fail(ATTUNE_INVALID_ARGUMENT, "schedule is \"{}\"; the schedules of {} are {}", query.schedule, query.operation, known);
+    if (!has_schedule(query.operation, query.schedule, query.device)) {
+        const std::string known = schedules_of(query.operation, query.device);
+        if (known.empty()) return fail(ATTUNE_UNSUPPORTED, "no kernel that does {}{} is linked in", query.operation, on_device(query));
+        return fail(ATTUNE_INVALID_ARGUMENT, "schedule is \"{}\"; the schedules of {}{} are {}", query.schedule, query.operation,
+                    on_device(query), known);
     }
     const attune_kernel *best = nullptr;
-    for_each_kernel(query.operation, [&](const attune_kernel &kernel) {
+    for_each_kernel(query.operation, query.device, [&](const attune_kernel &kernel) {
         if (fit(kernel, query) > (best ? fit(*best, query) : -1)) best = &kernel;
     });
     if (!best) return no_kernel(query);
-    ATTUNE_TRY(check_cpu(*best));
+    ATTUNE_TRY(query.device == ATTUNE_CUDA ? check_gpu(*best, query.capability) : check_cpu(*best));
     found = best;
     return {};
 }
@@ -103,6 +114,8 @@ Status check_kernel(const attune_kernel &kernel, const char *operation) {
     ATTUNE_REQUIRE(equal(kernel.operation, operation), "kernel.operation is \"{}\"; it must be \"{}\"", kernel.operation, operation);
     ATTUNE_REQUIRE(kernel.param_count == 0 || (kernel.param_count > 0 && kernel.params),
                    "kernel.param_count is {}; it must be 0 or more, with kernel.params their names", kernel.param_count);
+    ATTUNE_REQUIRE(kernel.device == ATTUNE_CPU, "kernel.device is {}; kernels of attune_add_kernel are for cpu",
+                   device_name(kernel.device));
     return check_cpu(kernel);
 }
 

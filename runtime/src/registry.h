@@ -14,10 +14,12 @@ struct KernelQuery {
     int64_t head_dim = 0; // as head_dim and value_dim of attention; 0 for operations that have none
     int64_t value_dim = 0;
     bool int8_cache = false; // keys and values are int8, with scales
+    attune_device device = ATTUNE_CPU;
+    int capability = 0; // of the GPU, on ATTUNE_CUDA
 };
 
 /** The kernel compiled for exactly these widths, or else one for any width. INVALID_ARGUMENT for a schedule the operation lacks,
- * UNSUPPORTED where no kernel takes the type and widths or the CPU runs none; the sentence lists what there is. */
+ * UNSUPPORTED where no kernel takes the type and widths or the CPU or GPU runs none; the sentence lists what there is. */
 Status find_kernel(const KernelQuery &query, const attune_kernel *&found);
 
 /** Checks a descriptor that attune_add_kernel emitted, or says that it isn't one, and that this CPU runs it. */
@@ -26,6 +28,6 @@ Status check_kernel(const attune_kernel &kernel, const char *operation);
 /** True for one of the linked kernels that have no mask, score or position compiled in. */
 bool is_prebuilt(const attune_kernel &kernel);
 
-bool has_schedule(const char *operation, const char *schedule);
+bool has_schedule(const char *operation, const char *schedule, attune_device device = ATTUNE_CPU);
 
 } // namespace attune::runtime

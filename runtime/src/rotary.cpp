@@ -3,6 +3,7 @@
 #include "elementwise.h"
 #include "error.h"
 #include "positioned_rows.h"
+#include "tensor.h"
 
 namespace attune::runtime {
 
@@ -52,14 +53,19 @@ Encoding encoding_of(const attune_rotary_args &args) {
 }
 
 Status run_rotary(const attune_rotary_args &args, attune_call *call) {
-    ATTUNE_TRY(check_pair(args.x, args.y, 2, 4));
+    const attune_device device = args.x.device;
+    ATTUNE_TRY(check_device(device, "x"));
+    ATTUNE_TRY(check_pair(args.x, args.y, 2, 4, false, device));
     ATTUNE_TRY(check_layout(args.layout));
     Encoding encoding = encoding_of(args);
     ATTUNE_TRY(read_scaling(args.scaling, encoding.scaling));
     ATTUNE_TRY(check_encoding(encoding, {"rotary_dim", "dim", "sections", "axes"}));
     PositionLimit limit;
+    if (device == ATTUNE_CUDA && (args.cosines || args.sines))
+        return fail(ATTUNE_UNSUPPORTED, "{} is given; rotary embedding on device cuda works them out", args.cosines ? "cosines" : "sines");
     ATTUNE_TRY(check_rotary_rows(encoding, limit));
-    const Positions positions = positions_of(args.x, args.positions, args.offset, encoding.streams());
+    Positions positions = positions_of(args.x, args.positions, args.offset, encoding.streams());
+    positions.device = device;
     ATTUNE_TRY(check_positions(positions, limit));
     ATTUNE_TRY(check_apart(args.y, args.positions, "positions"));
     ATTUNE_TRY(check_apart(args.y, args.cosines, "cosines"));

@@ -1,3 +1,4 @@
+#include "cuda_positions.h"
 #include "elementwise.h"
 #include "encoding.h"
 #include "error.h"
@@ -15,8 +16,17 @@ Positions rows_of(const attune_sinusoidal_args &args) {
     return rows;
 }
 
+Encoding encoding_of(const attune_sinusoidal_args &args) {
+    Encoding encoding;
+    encoding.kind = text::PositionKind::sinusoidal;
+    encoding.base = args.base;
+    encoding.dim = args.y.extent[1];
+    return encoding;
+}
+
 Status check_sinusoidal(const attune_sinusoidal_args &args) {
-    ATTUNE_TRY(check_tensor(args.y, {"y", ATTUNE_F32, 2, 2, Role::output, true}));
+    ATTUNE_TRY(check_device(args.y.device, "y"));
+    ATTUNE_TRY(check_tensor(args.y, {"y", ATTUNE_F32, 2, 2, Role::output, true, args.y.device}));
     ATTUNE_TRY(check_base(args.base));
     return check_positions(rows_of(args));
 }
@@ -52,9 +62,10 @@ extern "C" attune_status attune_sinusoidal(const attune_sinusoidal_args *args, a
         ATTUNE_TRY(check_struct(args, "args", "attune_sinusoidal_args_init"));
         ATTUNE_TRY(check_call(call));
         ATTUNE_TRY(check_sinusoidal(*args));
+        Call scope(call);
+        if (args->y.device == ATTUNE_CUDA) return sinusoidal_on_device(encoding_of(*args), rows_of(*args), args->y, args->schedule, scope);
         const attune_kernel *kernel = nullptr;
         ATTUNE_TRY(find_elementwise("sinusoidal", args->schedule, kernel));
-        Call scope(call);
         return has_elements(args->y) ? run_sinusoidal(*kernel, *args, scope) : Status();
     });
 }

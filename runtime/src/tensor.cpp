@@ -19,9 +19,9 @@ Status check_kind(const attune_tensor &t, const TensorRule &rule) {
     ATTUNE_REQUIRE(is_type(raw_value(t.type)), "{}.type is {}, which is no attune_type; it must be {}", rule.name, raw_value(t.type),
                    type_name(rule.type));
     ATTUNE_REQUIRE(t.type == rule.type, "{}.type is {}; it must be {}", rule.name, type_name(t.type), type_name(rule.type));
-    if (raw_value(t.device) != ATTUNE_CPU)
-        return fail(ATTUNE_UNSUPPORTED, "{}.device is {}; this library runs on ATTUNE_CPU ({}) alone", rule.name, raw_value(t.device),
-                    static_cast<int>(ATTUNE_CPU));
+    ATTUNE_TRY(check_device(t.device, rule.name));
+    ATTUNE_REQUIRE(t.device == rule.device, "{}.device is {}; it must be {}, where this call runs", rule.name, device_name(t.device),
+                   device_name(rule.device));
     return {};
 }
 
@@ -96,6 +96,15 @@ const char *type_name(attune_type type) {
         return "i8";
     }
     return "of no known type";
+}
+
+const char *device_name(attune_device device) { return device == ATTUNE_CUDA ? "cuda" : "cpu"; }
+
+Status check_device(const attune_device &device, const char *name) {
+    const int given = raw_value(device);
+    if (given == ATTUNE_CPU || given == ATTUNE_CUDA) return {};
+    return fail(ATTUNE_UNSUPPORTED, "{}.device is {}; it must be ATTUNE_CPU ({}) or ATTUNE_CUDA ({})", name, given,
+                static_cast<int>(ATTUNE_CPU), static_cast<int>(ATTUNE_CUDA));
 }
 
 bool has_elements(const attune_tensor &tensor) {

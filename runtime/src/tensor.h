@@ -18,10 +18,12 @@ struct TensorRule {
     int32_t max_rank;
     Role role;
     bool contiguous; // innermost stride is 1
+    attune_device device = ATTUNE_CPU;
 };
 
 size_t element_size(attune_type type); // 0 for no type
 const char *type_name(attune_type type);
+const char *device_name(attune_device device); // "cpu", "cuda"
 bool has_elements(const attune_tensor &tensor);
 
 /** The stride that counts: 0 along an axis of extent 0 or 1, whose stride is never used. */
@@ -29,6 +31,9 @@ int64_t effective_stride(const attune_tensor &tensor, int32_t axis);
 
 /** The type of a tensor of layers; `member` is what of `name` it is. */
 Status check_f32_or_bf16(const attune_type &type, const char *name, const char *member = "type");
+
+/** Whether it is one of attune_device's numbers. */
+Status check_device(const attune_device &device, const char *name);
 
 /** Rank, type, device, extents, strides, byte span, pointer and alignment of one tensor. */
 Status check_tensor(const attune_tensor &tensor, const TensorRule &rule);

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "attune/attune.h"
+#include "cuda_scratch.h"
 #include "internal.h"
 
 namespace attune::runtime {
@@ -220,4 +221,7 @@ void return_workspace(Workspace *workspace) noexcept {
 
 extern "C" int64_t attune_internal_allocation_count(void) { return attune::runtime::allocation_count.load(std::memory_order_relaxed); }
 
-extern "C" void attune_release_memory(void) { attune::runtime::pool().release_idle(); }
+extern "C" void attune_release_memory(void) {
+    attune::runtime::pool().release_idle();
+    attune::runtime::release_device_memory();
+}

@@ -198,8 +198,23 @@ const char *const window_params[] = {"reach"};
 const char *const pattern_params[] = {"step", "rows", "columns"};
 
 attune_kernel own(const char *name, int32_t dim, const char *mask, int (*call)(void **)) {
-    return {
-        sizeof(attune_kernel), name, "attention", "flash", fake_targets, ATTUNE_F32, ATTUNE_F32, dim, 0, mask, "", "", 0, nullptr, call};
+    return {sizeof(attune_kernel),
+            name,
+            "attention",
+            "flash",
+            fake_targets,
+            ATTUNE_F32,
+            ATTUNE_F32,
+            dim,
+            0,
+            mask,
+            "",
+            "",
+            0,
+            nullptr,
+            call,
+            ATTUNE_CPU,
+            0};
 }
 
 attune_kernel with_params(attune_kernel kernel, int32_t count, const char *const *params) {

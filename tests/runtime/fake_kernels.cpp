@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "fake_arguments.h"
+#include "fake_cuda.h"
 
 namespace attune::runtime {
 
@@ -149,7 +150,23 @@ int run_relative_bias(const char *name, void **arguments) {
 }
 
 attune_kernel kernel(const char *name, const char *operation, const char *schedule, int32_t dim, int (*call)(void **)) {
-    return {sizeof(attune_kernel), name, operation, schedule, fake_targets, ATTUNE_F32, ATTUNE_F32, dim, dim, "", "", "", 0, nullptr, call};
+    return {sizeof(attune_kernel),
+            name,
+            operation,
+            schedule,
+            fake_targets,
+            ATTUNE_F32,
+            ATTUNE_F32,
+            dim,
+            dim,
+            "",
+            "",
+            "",
+            0,
+            nullptr,
+            call,
+            ATTUNE_CPU,
+            0};
 }
 
 attune_kernel of_type(attune_type type, attune_kernel kernel) {
@@ -189,12 +206,14 @@ const attune_kernel kernels[] = {
 } // namespace attune::runtime
 
 #define ATTUNE_FAKE(i) &attune::runtime::kernels[i]
+#define ATTUNE_FAKE_CUDA(i) &attune::runtime::fake_cuda_kernels[i]
 extern "C" {
 extern const attune_kernel *const attune_prebuilt_kernels[];
 extern const int32_t attune_prebuilt_kernel_count;
-const attune_kernel *const attune_prebuilt_kernels[] = {ATTUNE_FAKE(0),  ATTUNE_FAKE(1),  ATTUNE_FAKE(2),  ATTUNE_FAKE(3),  ATTUNE_FAKE(4),
-                                                        ATTUNE_FAKE(5),  ATTUNE_FAKE(6),  ATTUNE_FAKE(7),  ATTUNE_FAKE(8),  ATTUNE_FAKE(9),
-                                                        ATTUNE_FAKE(10), ATTUNE_FAKE(11), ATTUNE_FAKE(12), ATTUNE_FAKE(13), ATTUNE_FAKE(14),
-                                                        ATTUNE_FAKE(15), ATTUNE_FAKE(16), ATTUNE_FAKE(17)};
-const int32_t attune_prebuilt_kernel_count = 18;
+const attune_kernel *const attune_prebuilt_kernels[] = {
+    ATTUNE_FAKE(0),      ATTUNE_FAKE(1),      ATTUNE_FAKE(2),      ATTUNE_FAKE(3),      ATTUNE_FAKE(4),     ATTUNE_FAKE(5),
+    ATTUNE_FAKE(6),      ATTUNE_FAKE(7),      ATTUNE_FAKE(8),      ATTUNE_FAKE(9),      ATTUNE_FAKE(10),    ATTUNE_FAKE(11),
+    ATTUNE_FAKE(12),     ATTUNE_FAKE(13),     ATTUNE_FAKE(14),     ATTUNE_FAKE(15),     ATTUNE_FAKE(16),    ATTUNE_FAKE(17),
+    ATTUNE_FAKE_CUDA(0), ATTUNE_FAKE_CUDA(1), ATTUNE_FAKE_CUDA(2), ATTUNE_FAKE_CUDA(3), ATTUNE_FAKE_CUDA(4)};
+const int32_t attune_prebuilt_kernel_count = 18 + attune::runtime::fake_cuda_kernel_count;
 }

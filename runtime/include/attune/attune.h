@@ -22,7 +22,7 @@ extern "C" {
 typedef enum attune_status {
     ATTUNE_OK = 0,
     ATTUNE_INVALID_ARGUMENT = 1, /* an argument is wrong; the message names it */
-    ATTUNE_UNSUPPORTED = 2,      /* no linked kernel does this, or this CPU can't run it */
+    ATTUNE_UNSUPPORTED = 2,      /* no linked kernel does this, or this CPU or GPU can't run it */
     ATTUNE_OUT_OF_MEMORY = 3,
     ATTUNE_INTERNAL = 4 /* a kernel reported an error of its own */
 } attune_status;
@@ -40,10 +40,12 @@ typedef enum attune_type {
     ATTUNE_I8 = 7    /* of caches, with a scale for each row */
 } attune_type;
 
-typedef enum attune_device { ATTUNE_CPU = 0 } attune_device;
+/* Where a tensor's memory is, and where a kernel runs. ATTUNE_CUDA: an NVIDIA GPU; see attune_cuda_status. */
+typedef enum attune_device { ATTUNE_CPU = 0, ATTUNE_CUDA = 1 } attune_device;
 
 /* A view of memory the caller owns. Axes run outermost first: [batch, heads, tokens, dim]. Strides count elements and may
- * be zero in an input (broadcast). The innermost axis of q, k, v and outputs must have stride 1. */
+ * be zero in an input (broadcast). The innermost axis of q, k, v and outputs must have stride 1. On ATTUNE_CUDA `data` is a
+ * device pointer (CUdeviceptr). All tensors of a call are on one device. */
 typedef struct attune_tensor {
     void *data;
     attune_type type;
@@ -67,9 +69,10 @@ typedef struct attune_call {
     attune_parallel_for parallel_for; /* NULL: Attune's own threads; otherwise the caller's pool, and `threads` is ignored */
     void *pool;                       /* handed to parallel_for */
     size_t workspace_bytes;           /* out: the most scratch memory this call held at once */
+    void *stream;                     /* of calls on ATTUNE_CUDA: the CUstream (cudaStream_t) they launch on; NULL: the default stream */
 } attune_call;
 #define ATTUNE_CALL_INIT                                                                                                                   \
-    { sizeof(attune_call), 0, NULL, NULL, 0 }
+    { sizeof(attune_call), 0, NULL, NULL, 0, NULL }
 
 /* Gives back the scratch memory kept from finished calls. Calls that run meanwhile aren't touched. */
 void attune_release_memory(void);
@@ -81,7 +84,8 @@ typedef struct attune_kernel {
     const char *name;      /* "attention_flash_f32_d64" */
     const char *operation; /* "attention", "attention_weights", "softmax", "log_softmax", "rotary_half", ... */
     const char *schedule;  /* "flash" */
-    const char *targets;   /* Halide target strings, comma-separated, best first */
+    const char *targets;   /* Halide target strings, comma-separated, best first; on ATTUNE_CUDA the machine code that is there and the
+                              virtual architecture of its PTX: "sm_80,sm_90,compute_80" */
     attune_type dtype;
     attune_type cache_dtype; /* of k and v: dtype, or ATTUNE_I8 */
     int32_t head_dim;        /* D and Dv it is compiled for; 0: any */
@@ -92,6 +96,8 @@ typedef struct attune_kernel {
     int32_t param_count;  /* names in the mask, which become run-time parameters */
     const char *const *params;
     int (*call)(void **arguments); /* Halide's argv entry point */
+    attune_device device;
+    int32_t word_channels; /* 2: an element of q, k, v and out is a 32-bit word of two channels; 0: it is a channel */
 } attune_kernel;
 
 /* The prebuilt kernels: index 0 ... attune_kernel_count() - 1; NULL past the end. */
@@ -101,6 +107,20 @@ const attune_kernel *attune_kernel_at(int32_t index);
 /* The CPU class kernels run as: "avx512_bf16", "avx512", "avx2" or "x86-64", the fastest one this CPU runs. The environment's ATTUNE_CPU
  * names another, no higher than the CPU offers. */
 const char *attune_cpu_class(void);
+
+/* ---- CUDA: tensors, plans and calls on ATTUNE_CUDA ------------------------------------------------------------------------
+ *
+ * A call launches its kernels on `attune_call.stream`, in the calling thread's current CUDA context (what PyTorch and cudaSetDevice set),
+ * or in the primary context of device 0 where the thread has none. It neither copies nor waits: results are there when the stream gets
+ * past them, and what a kernel meets while it runs is reported by whoever synchronises. Numbers in device tensors (lengths, offsets,
+ * positions) are therefore not checked; kernels clamp lengths to 0 ... M. `threads`, `parallel_for` and workspace_bytes mean nothing.
+ * The driver, libcuda.so.1, is loaded by the first such call: without one everything on ATTUNE_CPU works. */
+
+/* ATTUNE_OK where there are a driver and a device that Attune's kernels run on (the current context's, or device 0); otherwise
+ * ATTUNE_UNSUPPORTED, and the message says what is missing. */
+attune_status attune_cuda_status(void);
+/* That device, for people: "NVIDIA H200, compute capability 9.0"; "" where there is none. Valid until the calling thread's next call. */
+const char *attune_cuda_device_name(void);
 
 /* ---- Attention: dropout(softmax(mask(biases(softcap(scale q k^T))) / temperature)) v -------------------------------- */
 
@@ -113,12 +133,17 @@ typedef struct attune_attention_desc {
     const char *mask;            /* textual mask, e.g. "causal & window(256, 0)"; NULL or "none": no mask */
     const char *score;           /* textual score, e.g. "softcap(30) alibi"; NULL or "none": the dot product as it is */
     const char *position;        /* textual position, e.g. "rotary(half, base=500000)", applied to q and k; NULL or "none": as they are */
-    const char *schedule;        /* name; NULL: Attune's choice, "decode" for few queries and "flash" for more */
+    const char *schedule;        /* name; NULL: Attune's choice, "decode" for few queries and "flash" for more; on ATTUNE_CUDA "mma" for
+                                    bf16 and f16 on tensor cores, otherwise "simt" */
     const attune_kernel *kernel; /* a kernel from attune_add_kernel, to use instead of the prebuilt ones; or NULL */
     attune_type cache_dtype;     /* ATTUNE_I8: every run has a cache of int8 keys and values; 0: of dtype, where it has one */
+    /* ATTUNE_CUDA: every tensor of a run is on the GPU. There a mask is `&` of causal, window, lengths and none, a score softcap and alibi;
+       boolean masks, weights, scores, dropout, caches, documents, block maps, t5 and positions are refused; key_lengths and offsets are
+       i32. bf16 and f16 tensors start at multiples of 16 bytes, and their strides are multiples of 8, where the schedule is "mma". */
+    attune_device device;
 } attune_attention_desc;
 #define ATTUNE_ATTENTION_DESC_INIT                                                                                                         \
-    { sizeof(attune_attention_desc), ATTUNE_F32, 0, 0, NULL, NULL, NULL, NULL, NULL, (attune_type)0 }
+    { sizeof(attune_attention_desc), ATTUNE_F32, 0, 0, NULL, NULL, NULL, NULL, NULL, (attune_type)0, ATTUNE_CPU }
 
 /* An immutable plan: one kernel chosen. May run from many threads at once. */
 typedef struct attune_attention_plan attune_attention_plan;

@@ -78,12 +78,32 @@ struct TensorView : attune_tensor {
         for (int64_t s : strides)
             if (axis < ATTUNE_MAX_RANK) stride[axis++] = s;
     }
+
+    /** Contiguous memory of a type that C++ has no name for, such as ATTUNE_BF16. */
+    TensorView(void *data, attune_type type, std::initializer_list<int64_t> extents)
+        : attune_tensor(attune_contiguous(data, type, static_cast<int32_t>(extents.size()), extents.begin())) {}
 };
+
+/** `view`, whose pointer is one of the GPU's: `on_cuda({pointer, {batch, heads, tokens, dim}})`. */
+inline TensorView on_cuda(TensorView view) {
+    view.device = ATTUNE_CUDA;
+    return view;
+}
+
+/** Whether kernels can run on ATTUNE_CUDA here; if not, why. See attune_cuda_status. */
+inline Status cuda_status() { return Status::from(attune_cuda_status()); }
+inline std::string cuda_device_name() { return attune_cuda_device_name(); }
 
 /** How one call runs: see attune_call. */
 struct Call : attune_call {
     Call() : attune_call ATTUNE_CALL_INIT {}
     explicit Call(int32_t thread_count) : Call() { threads = thread_count; }
+    /** Of calls on ATTUNE_CUDA: `Call::on(stream)`, a CUstream or cudaStream_t. */
+    static Call on(void *cuda_stream) {
+        Call call;
+        call.stream = cuda_stream;
+        return call;
+    }
 };
 
 /** What an attention plan is made for: see attune_attention_desc. */
@@ -95,6 +115,7 @@ struct AttentionDesc {
     std::string schedule; // empty: Attune's choice
     const attune_kernel *kernel = nullptr;
     attune_type cache_dtype = attune_type(0); // of the cache, where runs have one; 0: as dtype
+    attune_device device = ATTUNE_CPU;
 };
 
 /** A cache that a run appends to and attends over: see attune_cache. `args.cache = &cache`; it must outlive the call. */
@@ -120,7 +141,7 @@ public:
         d.dtype = desc.dtype, d.head_dim = desc.head_dim, d.value_dim = desc.value_dim;
         d.mask = desc.mask.c_str(), d.score = desc.score.c_str(), d.position = desc.position.c_str();
         d.schedule = desc.schedule.empty() ? nullptr : desc.schedule.c_str();
-        d.kernel = desc.kernel, d.cache_dtype = desc.cache_dtype;
+        d.kernel = desc.kernel, d.cache_dtype = desc.cache_dtype, d.device = desc.device;
         attune_attention_plan *plan = nullptr;
         attune_status code = attune_attention_plan_create(&d, &plan);
         if (code != ATTUNE_OK) return Status::from(code);

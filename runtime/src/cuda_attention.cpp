@@ -1,0 +1,122 @@
+#include "cuda_attention.h"
+
+#include <cmath>
+
+#include "cuda_scratch.h"
+#include "error.h"
+#include "halide_buffer.h"
+#include "registry.h"
+#include "temperature.h"
+#include "tensor.h"
+
+namespace attune::runtime {
+
+namespace {
+
+using text::ScoreKind;
+
+/** `given`, or what stands in for a tensor that isn't: kernels don't read it, but Halide's runtime would allocate it were it NULL. */
+attune_tensor or_nothing(const attune_tensor *given, const attune_tensor &q, attune_type type, int32_t rank) {
+    if (given) return *given;
+    const int64_t extents[4] = {1, 1, 1, 1};
+    attune_tensor nothing = attune_contiguous(q.data, type, rank, extents);
+    nothing.device = ATTUNE_CUDA;
+    return nothing;
+}
+
+/** The bias, stretched over the axes that it leaves out. */
+HalideBuffer bias_buffer(const attune_attention_args &args, const AttentionShape &s) {
+    const attune_tensor bias = or_nothing(args.bias, args.q, ATTUNE_F32, 4);
+    if (!args.bias) return HalideBuffer(bias, {1, 1, 1, 1});
+    return HalideBuffer(bias, {s.batch, s.heads, s.queries, s.keys});
+}
+
+HalideBuffer vector_buffer(const attune_tensor *given, const attune_tensor &q, attune_type type) {
+    const attune_tensor tensor = or_nothing(given, q, type, 1);
+    return HalideBuffer(tensor.data, type, {{tensor.extent[0], tensor.extent[0] > 1 ? tensor.stride[0] : 1}}, ATTUNE_CUDA);
+}
+
+float softcap_of(const attune_attention_plan &plan, const attune_attention_args &args) {
+    const text::ScoreTerm *term = plan.score.find(ScoreKind::softcap);
+    return term ? static_cast<float>(term->cap) : args.softcap;
+}
+
+float scale_of(const attune_attention_args &args, int64_t head_dim) {
+    return args.has_scale ? args.scale : static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_dim)));
+}
+
+/** The arguments of one launch, in the order of the kernels' interface (docs/design.md). */
+class CudaArguments {
+public:
+    CudaArguments(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s, const CudaWindow &window,
+                  const attune_tensor &lse)
+        : q_(args.q, 4), k_(args.k, 4), v_(args.v, 4), lengths_(vector_buffer(args.key_lengths, args.q, ATTUNE_I32)),
+          offsets_(vector_buffer(window.use_offsets ? args.offsets : nullptr, args.q, ATTUNE_I32)),
+          sinks_(vector_buffer(args.sinks, args.q, ATTUNE_F32)), bias_(bias_buffer(args, s)),
+          pages_(or_nothing(nullptr, args.q, ATTUNE_I32, 2), 2), out_(args.out, 4), lse_(lse, 3), use_lengths_(args.key_lengths != nullptr),
+          use_offsets_(window.use_offsets), use_sinks_(args.sinks != nullptr), use_bias_(args.bias != nullptr),
+          use_alibi_(plan.score.find(ScoreKind::alibi) != nullptr), offset_(window.offset), left_(window.left), right_(window.right),
+          keys_(static_cast<int32_t>(s.keys)), scale_(scale_of(args, s.head_dim)), softcap_(softcap_of(plan, args)),
+          temperature_(kernel_temperature(args.temperature)) {
+        if (plan.kernel->word_channels == 2)
+            for (HalideBuffer *buffer : {&q_, &k_, &v_, &out_})
+                buffer->use_words();
+    }
+
+    Status run(const attune_kernel &kernel, Call &call) {
+        void *arguments[] = {nullptr,      q_.get(),    k_.get(),      v_.get(),      lengths_.get(), offsets_.get(),
+                             sinks_.get(), bias_.get(), pages_.get(),  &use_lengths_, &use_offsets_,  &use_sinks_,
+                             &use_bias_,   &use_alibi_, &use_pages_,   &offset_,      &left_,         &right_,
+                             &scale_,      &softcap_,   &temperature_, &keys_,        out_.get(),     lse_.get()};
+        return run_kernel(kernel, arguments, call);
+    }
+
+private:
+    HalideBuffer q_, k_, v_, lengths_, offsets_, sinks_, bias_, pages_, out_, lse_;
+    int32_t use_lengths_, use_offsets_, use_sinks_, use_bias_, use_alibi_, use_pages_ = 0;
+    int32_t offset_, left_, right_, keys_;
+    float scale_, softcap_, temperature_;
+};
+
+/** The caller's log-sum-exp, or scratch for it: kernels always write it. */
+Status place_lse(const attune_attention_args &args, const AttentionShape &s, DeviceScratch &scratch, attune_tensor &lse) {
+    if (args.lse) {
+        lse = *args.lse;
+        return {};
+    }
+    const int64_t extents[3] = {s.batch, s.heads, s.queries};
+    ATTUNE_TRY(scratch.allocate("lse is NULL: its stand-in", s.batch * s.heads * s.queries * 4));
+    lse = attune_contiguous(scratch.data(), ATTUNE_F32, 3, extents);
+    lse.device = ATTUNE_CUDA;
+    ATTUNE_REQUIRE(lse.stride[0] <= INT32_MAX, "q has {} heads of {} queries; their product must be at most {}", s.heads, s.queries,
+                   INT32_MAX);
+    return {};
+}
+
+/** A plan is made on one GPU and may run on another. */
+Status check_capability(const attune_kernel &kernel, const CudaDevice &device) {
+    if (runs_on_cuda(kernel.targets, device.capability)) return {};
+    return fail(ATTUNE_UNSUPPORTED, "the plan's kernel {} is built for {}; the call's device is {}", kernel.name, kernel.targets,
+                describe(device));
+}
+
+} // namespace
+
+Status run_cuda_attention(const attune_attention_plan &plan, const attune_attention_args &args, attune_call *call) {
+    AttentionShape shape = {};
+    CudaWindow window;
+    ATTUNE_TRY(check_cuda_attention(plan, args, shape, window));
+    CudaDevice device;
+    ATTUNE_TRY(find_cuda_device(device));
+    ATTUNE_TRY(check_capability(*plan.kernel, device));
+    if (shape.batch == 0 || shape.heads == 0 || shape.queries == 0) return {};
+    Call scope(call);
+    use_device(device, scope);
+    if (shape.keys == 0) return answer_without_keys(device, args, scope);
+    DeviceScratch scratch(device, scope);
+    attune_tensor lse = {};
+    ATTUNE_TRY(place_lse(args, shape, scratch, lse));
+    return CudaArguments(plan, args, shape, window, lse).run(*plan.kernel, scope);
+}
+
+} // namespace attune::runtime

@@ -1,0 +1,102 @@
+#include "attention_operands.h"
+#include "cuda_attention.h"
+#include "error.h"
+#include "tensor.h"
+
+namespace attune::runtime {
+
+namespace {
+
+using text::ScoreKind;
+
+constexpr int64_t word_alignment = 16; // bytes that a kernel of words reads at once
+
+/** What attention on the CPU takes beside this. */
+Status check_refused(const attune_attention_args &args) {
+    const struct {
+        const char *name;
+        bool given;
+    } refused[] = {{"weights", args.weights != nullptr},
+                   {"scores", args.scores != nullptr},
+                   {"boolean_mask", args.boolean_mask != nullptr},
+                   {"documents", args.documents != nullptr},
+                   {"query_documents", args.query_documents != nullptr},
+                   {"document_starts", args.document_starts != nullptr},
+                   {"block_map", args.block_map != nullptr},
+                   {"t5_table", args.t5_table != nullptr},
+                   {"positions", args.positions != nullptr},
+                   {"key_positions", args.key_positions != nullptr},
+                   {"position_table", args.position_table != nullptr},
+                   {"dropout", args.dropout != 0},
+                   {"params", args.param_count != 0},
+                   {"cache", args.cache != nullptr}};
+    for (const auto &argument : refused)
+        if (argument.given)
+            return fail(ATTUNE_UNSUPPORTED,
+                        "{} is given; attention on device cuda takes lse, bias, sinks, key_lengths and offsets beside q, "
+                        "k, v and out",
+                        argument.name);
+    return {};
+}
+
+/** One i32 for each batch item, on the device: its values are for the kernel to clamp. */
+Status check_device_integers(const attune_tensor *tensor, const char *name, const AttentionShape &s) {
+    if (!tensor) return {};
+    ATTUNE_TRY(check_tensor(*tensor, {name, ATTUNE_I32, 1, 1, Role::input, false, ATTUNE_CUDA}));
+    return check_extents(*tensor, name, {{s.batch, "the batch of q"}});
+}
+
+/** Kernels of words read 16 bytes at once, wherever a row begins. */
+Status check_words(const attune_kernel &kernel, const attune_tensor &t, const char *name) {
+    if (kernel.word_channels == 0 || !has_elements(t)) return {};
+    ATTUNE_REQUIRE(reinterpret_cast<uintptr_t>(t.data) % word_alignment == 0,
+                   "{}.data is {}; it must be a multiple of {} for the kernel {}", name, t.data, word_alignment, kernel.name);
+    const int64_t elements = word_alignment / static_cast<int64_t>(element_size(t.type));
+    for (int32_t i = 0; i + 1 < t.rank; ++i)
+        ATTUNE_REQUIRE(effective_stride(t, i) % elements == 0, "{}.stride[{}] is {}; it must be a multiple of {} for the kernel {}", name,
+                       i, t.stride[i], elements, kernel.name);
+    return {};
+}
+
+Status check_alignments(const attune_kernel &kernel, const attune_attention_args &args) {
+    ATTUNE_TRY(check_words(kernel, args.q, "q"));
+    ATTUNE_TRY(check_words(kernel, args.k, "k"));
+    ATTUNE_TRY(check_words(kernel, args.v, "v"));
+    return check_words(kernel, args.out, "out");
+}
+
+Status check_inputs(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
+    ATTUNE_TRY(check_lse(args.lse, s, ATTUNE_CUDA));
+    ATTUNE_REQUIRE(!args.offsets || !args.has_offset, "offset is {} and offsets is given too; only one may be", args.offset);
+    ATTUNE_TRY(check_device_integers(args.offsets, "offsets", s));
+    ATTUNE_REQUIRE(args.key_lengths || !plan.cuda_mask.lengths, "the mask names lengths, which needs key_lengths; none is given");
+    ATTUNE_TRY(check_device_integers(args.key_lengths, "key_lengths", s));
+    ATTUNE_REQUIRE(args.bias || !plan.score.find(ScoreKind::bias), "the score names bias, which needs a tensor bias; none is given");
+    ATTUNE_TRY(check_score_tensor(args.bias, "bias", ATTUNE_F32, s, ATTUNE_CUDA));
+    ATTUNE_TRY(check_sinks(args.sinks, s, ATTUNE_CUDA));
+    return check_numbers(plan, args);
+}
+
+Status place_mask(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s, CudaWindow &window) {
+    const bool given = args.has_offset || args.offsets;
+    ATTUNE_TRY(check_alignment(plan.run_time_mask, s.queries, s.keys, given));
+    ATTUNE_TRY(check_score_alignment(plan.score, s.queries, s.keys, given));
+    const text::ScoreTerm *alibi = plan.score.find(ScoreKind::alibi);
+    CudaPositions at = {s.queries, s.keys, args.has_offset != 0, args.offsets != nullptr, args.offset, alibi != nullptr, {}};
+    if (alibi) at.alibi = alibi->alignment;
+    return place_cuda_mask(plan.cuda_mask, at, window);
+}
+
+} // namespace
+
+Status check_cuda_attention(const attune_attention_plan &plan, const attune_attention_args &args, AttentionShape &shape,
+                            CudaWindow &window) {
+    ATTUNE_TRY(check_refused(args));
+    ATTUNE_TRY(check_operands(plan, args, shape));
+    ATTUNE_TRY(check_alignments(*plan.kernel, args));
+    ATTUNE_TRY(check_inputs(plan, args, shape));
+    ATTUNE_TRY(place_mask(plan, args, shape, window));
+    return check_overlaps(args);
+}
+
+} // namespace attune::runtime

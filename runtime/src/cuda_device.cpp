@@ -1,0 +1,177 @@
+#include "cuda_device.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <string_view>
+
+#include "error.h"
+#include "tensor.h"
+
+namespace attune::runtime {
+
+namespace {
+
+constexpr int least_capability = 75;
+
+// Of cuDeviceGetAttribute.
+constexpr int capability_major = 75, capability_minor = 76;
+
+/** The primary context of device 0, retained once and for good: it is the one that CUDA's runtime and PyTorch use. */
+Status primary_context(const CudaDriver &driver, CudaHandle &context) {
+    static std::mutex mutex;
+    static CudaHandle retained = nullptr;
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (!retained) ATTUNE_TRY(check_cuda(driver, driver.retain_primary_context(&retained, 0), "make a context on device 0"));
+    context = retained;
+    return {};
+}
+
+Status check_count(const CudaDriver &driver) {
+    int count = 0;
+    ATTUNE_TRY(check_cuda(driver, driver.device_count(&count), "count the devices"));
+    return count > 0 ? Status() : fail(ATTUNE_UNSUPPORTED, "device cuda can't be used: the driver finds no GPU");
+}
+
+Status read_capability(const CudaDriver &driver, int ordinal, int &capability) {
+    static std::atomic<int> known[64];
+    const bool remembered = ordinal >= 0 && ordinal < 64;
+    if (remembered) capability = known[ordinal];
+    if (capability > 0) return {};
+    int major = 0, minor = 0;
+    ATTUNE_TRY(check_cuda(driver, driver.device_attribute(&major, capability_major, ordinal), "read the compute capability"));
+    ATTUNE_TRY(check_cuda(driver, driver.device_attribute(&minor, capability_minor, ordinal), "read the compute capability"));
+    capability = 10 * major + minor;
+    if (remembered) known[ordinal] = capability;
+    return {};
+}
+
+std::string name_of_device(const CudaDevice &device) {
+    char name[128] = "";
+    if (device.driver->device_name(name, sizeof(name), device.ordinal) != 0 || !name[0]) return "a GPU without a name";
+    return name;
+}
+
+/** What follows `prefix` in `word` as a number; -1 if it doesn't begin with it. */
+int number_after(std::string_view word, std::string_view prefix) {
+    if (word.substr(0, prefix.size()) != prefix) return -1;
+    return std::atoi(std::string(word.substr(prefix.size())).c_str());
+}
+
+/** Machine code runs on its own major version from its minor one on, with an `a` on that one alone; PTX on all from its own on. */
+bool target_runs(std::string_view target, int capability) {
+    if (const int virtual_arch = number_after(target, "compute_"); virtual_arch >= 0) return capability >= virtual_arch;
+    const int arch = number_after(target, "sm_");
+    if (arch < 0) return false;
+    return target.back() == 'a' ? capability == arch : capability / 10 == arch / 10 && capability >= arch;
+}
+
+/** A tensor's elements as one rectangle of bytes, repeated over the axes before `looped`. */
+struct Rectangle {
+    size_t width, height, pitch; // bytes, rows, bytes
+    int32_t looped;
+};
+
+Rectangle rectangle_of(const attune_tensor &t) {
+    const size_t size = element_size(t.type);
+    const int32_t last = t.rank - 1;
+    const auto bytes = [&](int32_t axis) { return static_cast<size_t>(effective_stride(t, axis)) * size; };
+    if (t.extent[last] > 1 && t.stride[last] != 1) return {size, static_cast<size_t>(t.extent[last]), bytes(last), last};
+    const size_t width = static_cast<size_t>(t.extent[last]) * size;
+    if (t.rank == 1) return {width, 1, width, 0};
+    const bool one = t.extent[last - 1] == 1;
+    return {width, static_cast<size_t>(t.extent[last - 1]), one ? width : bytes(last - 1), last - 1};
+}
+
+/** Moves to the next index of the first `count` axes; false after the last. */
+bool advance(const attune_tensor &t, int32_t count, int64_t (&index)[ATTUNE_MAX_RANK]) {
+    for (int32_t i = count - 1; i >= 0; --i) {
+        if (++index[i] < t.extent[i]) return true;
+        index[i] = 0;
+    }
+    return false;
+}
+
+} // namespace
+
+Status find_cuda_device(CudaDevice &device) {
+    ATTUNE_TRY(load_cuda_driver(device.driver));
+    const CudaDriver &driver = *device.driver;
+    ATTUNE_TRY(check_count(driver));
+    ATTUNE_TRY(check_cuda(driver, driver.current_context(&device.context), "find the thread's context"));
+    if (device.context)
+        ATTUNE_TRY(check_cuda(driver, driver.current_device(&device.ordinal), "find the context's device"));
+    else
+        ATTUNE_TRY(primary_context(driver, device.context));
+    ATTUNE_TRY(read_capability(driver, device.ordinal, device.capability));
+    if (device.capability >= least_capability) return {};
+    return fail(ATTUNE_UNSUPPORTED, "device cuda can't be used: {} has compute capability {}; Attune's kernels need {} or more",
+                name_of_device(device), capability_text(device.capability), capability_text(least_capability));
+}
+
+std::string capability_text(int capability) { return fmt::format("{}.{}", capability / 10, capability % 10); }
+
+std::string describe(const CudaDevice &device) {
+    return fmt::format("{}, compute capability {}", name_of_device(device), capability_text(device.capability));
+}
+
+bool runs_on_cuda(const char *targets, int capability) {
+    std::string_view rest = targets;
+    while (!rest.empty()) {
+        const size_t end = std::min(rest.find(','), rest.size());
+        if (end > 0 && target_runs(rest.substr(0, end), capability)) return true;
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return false;
+}
+
+void use_device(const CudaDevice &device, Call &call) { call.context().cuda_context = device.context; }
+
+CurrentContext::CurrentContext(const CudaDevice &device) : device_(device) { device.driver->push_context(device.context); }
+
+CurrentContext::~CurrentContext() {
+    CudaHandle popped = nullptr;
+    device_.driver->pop_context(&popped);
+}
+
+Status fill_on_device(const CudaDevice &device, const attune_tensor &t, uint32_t bits, Call &call) {
+    if (!has_elements(t)) return {};
+    const CurrentContext current(device);
+    const CudaDriver &driver = *device.driver;
+    const CudaHandle stream = call.context().cuda_stream;
+    const Rectangle r = rectangle_of(t);
+    const auto base = static_cast<CudaPointer>(reinterpret_cast<uintptr_t>(t.data));
+    int64_t index[ATTUNE_MAX_RANK] = {};
+    do {
+        int64_t elements = 0;
+        for (int32_t i = 0; i < r.looped; ++i)
+            elements += index[i] * effective_stride(t, i);
+        const CudaPointer to = base + static_cast<CudaPointer>(elements) * element_size(t.type);
+        const CudaResult result = bits == 0 ? driver.fill_bytes(to, r.pitch, 0, r.width, r.height, stream)
+                                            : driver.fill_words(to, r.pitch, bits, r.width / 4, r.height, stream);
+        ATTUNE_TRY(check_cuda(driver, result, "fill an output"));
+    } while (advance(t, r.looped, index));
+    return {};
+}
+
+} // namespace attune::runtime
+
+using namespace attune::runtime;
+
+extern "C" attune_status attune_cuda_status(void) {
+    return guarded([]() -> Status {
+        CudaDevice device;
+        return find_cuda_device(device);
+    });
+}
+
+extern "C" const char *attune_cuda_device_name(void) {
+    try {
+        thread_local std::string name;
+        CudaDevice device;
+        name = find_cuda_device(device).ok() ? describe(device) : "";
+        return name.c_str();
+    } catch (...) {
+        return "";
+    }
+}

@@ -1,0 +1,52 @@
+// The GPU that a call runs on, and what can be done to its memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "call.h"
+#include "cuda_driver.h"
+
+namespace attune::runtime {
+
+/** The device of the calling thread's current context, or device 0 and its primary context where the thread has none. */
+struct CudaDevice {
+    const CudaDriver *driver = nullptr;
+    CudaHandle context = nullptr;
+    int ordinal = 0;
+    int capability = 0; // 10 times the compute capability: 90
+};
+
+/** UNSUPPORTED where there is no driver, no device, or one that is too old for every kernel. */
+Status find_cuda_device(CudaDevice &device);
+
+/** "NVIDIA H200, compute capability 9.0". */
+std::string describe(const CudaDevice &device);
+
+/** "9.0" for 90. */
+std::string capability_text(int capability);
+
+/** True if a kernel with the machine code and PTX of `targets` ("sm_80,sm_90a,compute_80") runs on devices of this capability. */
+bool runs_on_cuda(const char *targets, int capability);
+
+/** Makes the device that of the call: its kernels launch there, on the call's stream. */
+void use_device(const CudaDevice &device, Call &call);
+
+inline constexpr uint32_t minus_infinity_bits = 0xff800000; // of a float
+
+/** Makes every element of a tensor on the device these bits, on the call's stream: of 32-bit types any, of others 0. */
+Status fill_on_device(const CudaDevice &device, const attune_tensor &tensor, uint32_t bits, Call &call);
+
+/** The device's context is the thread's current one while this lives. */
+class CurrentContext {
+public:
+    explicit CurrentContext(const CudaDevice &device);
+    ~CurrentContext();
+    CurrentContext(const CurrentContext &) = delete;
+    CurrentContext &operator=(const CurrentContext &) = delete;
+
+private:
+    const CudaDevice &device_;
+};
+
+} // namespace attune::runtime

@@ -1,0 +1,67 @@
+#include "fake_cuda.h"
+
+#include "call.h"
+#include "fake_arguments.h"
+
+namespace attune::runtime {
+
+namespace {
+
+SeenBuffer note(const halide_buffer_t *b) {
+    SeenBuffer seen = {b->device, b->host != nullptr, b->device_interface != nullptr, b->flags != 0, b->type.code, b->type.bits, {}, {}};
+    for (int32_t i = 0; i < b->dimensions; ++i)
+        seen.extents.push_back(b->dim[i].extent), seen.strides.push_back(b->dim[i].stride);
+    return seen;
+}
+
+int note_attention(const char *name, void **arguments) {
+    Arguments a(arguments);
+    SeenAttention &seen = seen_cuda();
+    const auto *context = a.number<CallContext *>();
+    seen.kernel = name, seen.stream = context->cuda_stream, seen.context = context->cuda_context != nullptr;
+    for (SeenBuffer *buffer : {&seen.query, &seen.key, &seen.value, &seen.lengths, &seen.offsets, &seen.sinks, &seen.bias, &seen.pages})
+        *buffer = note(a.buffer());
+    for (int32_t *number : {&seen.use_lengths, &seen.use_offsets, &seen.use_sinks, &seen.use_bias, &seen.use_alibi, &seen.use_pages,
+                            &seen.offset, &seen.left, &seen.right})
+        *number = a.number<int32_t>();
+    for (float *number : {&seen.scale, &seen.softcap, &seen.temperature})
+        *number = a.number<float>();
+    seen.keys = a.number<int32_t>();
+    seen.out = note(a.buffer()), seen.lse = note(a.buffer());
+    return 0;
+}
+
+int note_softmax(const char *name, void **arguments) {
+    Arguments a(arguments);
+    const auto *context = a.number<CallContext *>();
+    seen_cuda().kernel = name, seen_cuda().stream = context->cuda_stream;
+    seen_cuda().query = note(a.buffer()), seen_cuda().key = note(a.buffer());
+    return 0;
+}
+
+attune_kernel kernel(const char *name, const char *operation, const char *schedule, attune_type type, int (*call)(void **)) {
+    return {sizeof(attune_kernel), name, operation, schedule, "sm_75,sm_80,compute_80", type, type, 0, 0, "", "", "", 0, nullptr, call,
+            ATTUNE_CUDA,           0};
+}
+
+attune_kernel tensor_core_kernel(const char *name, const char *targets, const char *schedule, int (*call)(void **)) {
+    attune_kernel made = kernel(name, "attention", schedule, ATTUNE_BF16, call);
+    made.targets = targets, made.head_dim = made.value_dim = 64, made.word_channels = 2;
+    return made;
+}
+
+} // namespace
+
+SeenAttention &seen_cuda() {
+    static SeenAttention seen;
+    return seen;
+}
+
+const attune_kernel fake_cuda_kernels[] = {
+    kernel("simt_f32", "attention", "simt", ATTUNE_F32, [](void **a) { return note_attention("simt_f32", a); }),
+    kernel("simt_f16", "attention", "simt", ATTUNE_F16, [](void **a) { return note_attention("simt_f16", a); }),
+    tensor_core_kernel("mma_bf16_d64", "sm_80,sm_90,compute_80", "mma", [](void **a) { return note_attention("mma_bf16_d64", a); }),
+    tensor_core_kernel("wgmma_bf16_d64", "sm_103a", "wgmma", [](void **a) { return note_attention("wgmma_bf16_d64", a); }),
+    kernel("simt_softmax", "softmax", "simt", ATTUNE_F32, [](void **a) { return note_softmax("simt_softmax", a); })};
+
+} // namespace attune::runtime

@@ -1,0 +1,35 @@
+// Test doubles for kernels of ATTUNE_CUDA: they note what the runtime hands over, and touch no GPU.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "attune/attune.h"
+
+namespace attune::runtime {
+
+/** A buffer as a kernel sees it. Axes innermost first. */
+struct SeenBuffer {
+    uint64_t device = 0;
+    bool host = false, interface = false, dirty = false;
+    int32_t type_code = 0, type_bits = 0;
+    std::vector<int32_t> extents, strides;
+};
+
+/** The last call of an attention kernel. */
+struct SeenAttention {
+    const char *kernel = nullptr; // nullptr: none ran
+    void *stream = nullptr;
+    bool context = false;
+    SeenBuffer query, key, value, lengths, offsets, sinks, bias, pages, out, lse;
+    int32_t use_lengths = 0, use_offsets = 0, use_sinks = 0, use_bias = 0, use_alibi = 0, use_pages = 0;
+    int32_t offset = 0, left = 0, right = 0, keys = 0;
+    float scale = 0, softcap = 0, temperature = 0;
+};
+SeenAttention &seen_cuda();
+
+/** For the registry: "attention" of schedules simt (f32, f16) and mma (bf16, D 64, words, capability 8.0 up), and softmax of simt. */
+extern const attune_kernel fake_cuda_kernels[];
+inline constexpr int fake_cuda_kernel_count = 5;
+
+} // namespace attune::runtime
