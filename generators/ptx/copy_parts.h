@@ -1,0 +1,32 @@
+// The steps of make_copies_async.
+#pragma once
+
+#include "body.h"
+#include "control_flow.h"
+
+namespace attune::ptx {
+
+bool is_copy(const Instruction &instruction);
+/** A barrier of all threads of the block. */
+bool is_barrier(const Instruction &instruction);
+/** Reads or writes shared memory, or may, other than by an asynchronous copy. */
+bool is_other_access(const Instruction &instruction);
+bool writes_memory(const Instruction &instruction);
+
+/** Turns pairs of a load and a store into copies. Returns how many. */
+int pair_copies(Kernel &kernel);
+
+/** Erases barriers between copies, which order nothing that is read, and barriers after barriers. */
+void merge_copy_barriers(Kernel &kernel);
+
+/** Closes groups of copies at the barriers and waits for them; see copy_waits.cpp. */
+void wait_for_copies(Kernel &kernel, int stages);
+
+/** Where wgmma reads shared memory: fences between what was written and the barrier after which it is read. */
+void fence_for_wgmma(Kernel &kernel);
+
+/** Whether copy `copy` of the loop runs in every iteration, or for each thread in every iteration or none: no branch that decides on it
+ * depends on what changes from iteration to iteration. */
+bool runs_in_every_iteration(const Body &body, const ControlFlow &flow, const Loop &loop, size_t copy);
+
+} // namespace attune::ptx
