@@ -66,6 +66,38 @@ function(_attune_generate objects)
     set(${objects} ${outputs} PARENT_SCOPE)
 endfunction()
 
+# Runs generator GENERATOR for CUDA. Sets `objects` to the object it makes, with code for all ARCHITECTURES (numbers, lowest first). STAGES:
+# blocks of keys in shared memory at once (dsl::FragmentBlocking). The header is DIRECTORY/NAME.h, the PTX DIRECTORY/NAME.ptx.
+function(_attune_generate_cuda objects)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;GENERATOR;DIRECTORY;STAGES" "ARCHITECTURES;PARAMETERS")
+    get_property(symbols GLOBAL PROPERTY ATTUNE_RUNTIME_SYMBOLS)
+    set(raw "${arg_DIRECTORY}/${arg_NAME}.generated")
+    list(JOIN arg_ARCHITECTURES "," architectures)
+    # Halide knows no capability above 8.6. The kernels check nothing: the runtime has checked every argument.
+    set(capability cuda_capability_86)
+    if(arg_ARCHITECTURES MATCHES "^75")
+        set(capability cuda_capability_75)
+    endif()
+    set(assemble "")
+    if(ATTUNE_PTXAS)
+        set(assemble -p "${ATTUNE_PTXAS}")
+    endif()
+    add_custom_command(
+        OUTPUT "${arg_DIRECTORY}/${arg_NAME}.o" "${arg_DIRECTORY}/${arg_NAME}.h" "${arg_DIRECTORY}/${arg_NAME}.ptx"
+        COMMAND "${CMAKE_COMMAND}" -E make_directory "${raw}"
+        COMMAND
+            attune_cuda_generator -g ${arg_GENERATOR} -f ${arg_NAME} -o "${raw}" -a ${architectures} -s ${arg_STAGES} ${assemble}
+            target=x86-64-linux-cuda-${capability}-user_context-no_asserts-no_bounds_query-no_runtime ${arg_PARAMETERS}
+        COMMAND "${CMAKE_COMMAND}" -E copy "${raw}/${arg_NAME}.h" "${raw}/${arg_NAME}.ptx" "${arg_DIRECTORY}"
+        COMMAND "${CMAKE_OBJCOPY}" "--redefine-syms=${symbols}" "${raw}/${arg_NAME}.o" "${arg_DIRECTORY}/${arg_NAME}.o"
+        COMMAND "${CMAKE_COMMAND}" -E rm -r "${raw}"
+        DEPENDS "${symbols}" attune_cuda_generator
+        COMMENT "Generating ${arg_NAME}"
+        VERBATIM
+    )
+    set(${objects} "${arg_DIRECTORY}/${arg_NAME}.o" PARENT_SCOPE)
+endfunction()
+
 # Makes the programs that write kernels targets: they are so in Attune's own tree, and after find_package are built from the
 # sources it installs.
 function(_attune_provide_generator)

@@ -86,6 +86,69 @@ macro(attune_variant operation schedule head_dim dtype)
     endif()
 endmacro()
 
+# One row of variants.cmake for CUDA: ARGN are the architectures, lowest first.
+macro(attune_cuda_variant operation schedule head_dim dtype)
+    set(name ${operation}_${schedule}_${dtype})
+    if(NOT ${head_dim} EQUAL 0)
+        string(APPEND name _d${head_dim})
+    endif()
+    list(APPEND names ${name})
+    if("${ATTUNE_VARIANTS}" STREQUAL "" OR name IN_LIST ATTUNE_VARIANTS)
+        _attune_cuda_generator_arguments(${operation} ${schedule} ${head_dim} ${dtype})
+        _attune_generate_cuda(
+            made
+            NAME attune_${name}
+            GENERATOR ${generator}
+            DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/kernels"
+            STAGES ${stages}
+            ARCHITECTURES ${ARGN}
+            PARAMETERS schedule=${schedule} ${parameters}
+        )
+        list(APPEND objects ${made})
+        _attune_cuda_targets(targets ${ARGN})
+        _attune_cache_type(types ${dtype})
+        string(APPEND declarations "int attune_${name}_argv(void **);\n")
+        string(APPEND kernels "    {sizeof(attune_kernel), \"${name}\", \"${operation}\", \"${schedule}\",\n"
+            "     \"${targets}\",\n"
+            "     ${types}, ${head_dim}, ${head_dim}, \"\", \"\", \"\", 0, nullptr, attune_${name}_argv, ATTUNE_CUDA, ${words}},\n")
+        string(APPEND entries "&kernels[${count}], ")
+        math(EXPR count "${count} + 1")
+    endif()
+endmacro()
+
+# Sets `out` to what code a kernel has: "sm_80,sm_90,compute_80", or its PTX alone where there is no ptxas.
+function(_attune_cuda_targets out)
+    list(GET ARGN 0 lowest)
+    set(targets ${ARGN})
+    list(TRANSFORM targets PREPEND sm_)
+    if(NOT ATTUNE_PTXAS)
+        set(targets "")
+    endif()
+    list(APPEND targets compute_${lowest})
+    list(JOIN targets "," joined)
+    set(${out} "${joined}" PARENT_SCOPE)
+endfunction()
+
+# As _attune_generator_arguments, and `stages` and `words`: channels in a word of q, k and v, or 0.
+function(_attune_cuda_generator_arguments operation schedule head_dim dtype)
+    set(stages 1)
+    set(words 0)
+    if("${operation} ${schedule}" STREQUAL "attention mma")
+        set(generator attention_mma)
+        set(parameters head_dim=${head_dim} bfloat=false)
+        if(dtype STREQUAL "bf16")
+            set(parameters head_dim=${head_dim} bfloat=true)
+        endif()
+        set(stages 2)
+        set(words 2)
+    else()
+        _attune_generator_arguments(${operation} ${schedule} ${head_dim} ${dtype})
+    endif()
+    foreach(result generator parameters stages words)
+        set(${result} ${${result}} PARENT_SCOPE)
+    endforeach()
+endfunction()
+
 # Sets `out` to a row's dtype and cache_dtype as attune_type: ATTUNE_BF16, ATTUNE_I8 for bf16_i8kv.
 function(_attune_cache_type out dtype)
     string(REGEX REPLACE "_i8kv$" "" base "${dtype}")

@@ -33,7 +33,7 @@ HalideBuffer bias_buffer(const attune_attention_args &args, const AttentionShape
 
 HalideBuffer vector_buffer(const attune_tensor *given, const attune_tensor &q, attune_type type) {
     const attune_tensor tensor = or_nothing(given, q, type, 1);
-    return HalideBuffer(tensor.data, type, {{tensor.extent[0], tensor.extent[0] > 1 ? tensor.stride[0] : 1}}, ATTUNE_CUDA);
+    return HalideBuffer(tensor.data, type, {{tensor.extent[0], given && tensor.extent[0] > 1 ? tensor.stride[0] : 0}}, ATTUNE_CUDA);
 }
 
 float softcap_of(const attune_attention_plan &plan, const attune_attention_args &args) {
@@ -58,9 +58,12 @@ public:
           use_alibi_(plan.score.find(ScoreKind::alibi) != nullptr), offset_(window.offset), left_(window.left), right_(window.right),
           keys_(static_cast<int32_t>(s.keys)), scale_(scale_of(args, s.head_dim)), softcap_(softcap_of(plan, args)),
           temperature_(kernel_temperature(args.temperature)) {
-        if (plan.kernel->word_channels == 2)
-            for (HalideBuffer *buffer : {&q_, &k_, &v_, &out_})
-                buffer->use_words();
+        if (plan.kernel->word_channels != 2) return;
+        for (HalideBuffer *buffer : {&q_, &k_, &v_, &out_})
+            buffer->use_words();
+        // A thread's part of the results is a box of these axes.
+        out_.cut_innermost(4);
+        lse_.add_innermost(1, 0);
     }
 
     Status run(const attune_kernel &kernel, Call &call) {

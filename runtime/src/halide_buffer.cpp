@@ -1,5 +1,7 @@
 #include "halide_buffer.h"
 
+#include <algorithm>
+
 #include "tensor.h"
 
 namespace attune::runtime {
@@ -56,6 +58,18 @@ void HalideBuffer::use_words() {
     axes_[0].extent /= 2;
     for (int32_t i = 1; i < buffer_.dimensions; ++i)
         axes_[i].stride /= 2;
+}
+
+void HalideBuffer::add_innermost(int32_t extent, int32_t stride) {
+    std::copy_backward(axes_, axes_ + buffer_.dimensions, axes_ + buffer_.dimensions + 1);
+    axes_[0] = {0, extent, stride};
+    ++buffer_.dimensions;
+}
+
+void HalideBuffer::cut_innermost(int32_t extent) {
+    axes_[0].extent /= extent;
+    axes_[0].stride *= extent;
+    add_innermost(extent, axes_[0].stride / extent);
 }
 
 HalideBuffer::HalideBuffer(const attune_tensor &tensor, int32_t rank) {

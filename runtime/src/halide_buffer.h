@@ -32,6 +32,11 @@ public:
     /** Two channels of 16 bits an element: as kernels of `word_channels` 2 take them. The innermost extent and all strides are even. */
     void use_words();
 
+    /** Another axis inside the innermost one, which keeps its place in memory. */
+    void add_innermost(int32_t extent, int32_t stride);
+    /** Cuts the innermost axis into pieces of `extent`, a divisor of its own. */
+    void cut_innermost(int32_t extent);
+
 private:
     void set(const void *data, attune_type type, int32_t rank, attune_device device);
     void set_axis(int32_t outermost_first, int64_t extent, int64_t stride);

@@ -3,7 +3,7 @@
 #include "dsl/axes.h"
 #include "schedules/cuda/cuda.h"
 
-namespace attune::schedules::cuda {
+namespace attune::schedules {
 
 using namespace dsl::axes;
 using Halide::Func;
@@ -49,11 +49,12 @@ void schedule_fragments(const dsl::FragmentAttention &a) {
     value.compute_at(a.state, a.q).unroll(value.args()[0]).unroll(value.args()[3]).unroll(value.args()[4]);
 }
 
-} // namespace
-
+/** Narrow heads leave room for more keys a step; wide ones fill registers and shared memory. With 64 rows and these keys a block takes at
+ * most 99 KB of shared memory, what every device of capability 8 and later has. */
 dsl::FragmentBlocking mma_blocking(int head_dim) {
     dsl::FragmentBlocking blocking;
     blocking.head_dim = blocking.value_dim = head_dim;
+    blocking.keys = head_dim > 128 ? 32 : 64;
     return blocking;
 }
 
@@ -95,4 +96,13 @@ void mma_attention(const dsl::FragmentAttention &a) {
     }
 }
 
-} // namespace attune::schedules::cuda
+} // namespace
+
+const std::vector<FragmentSchedule> &fragment_schedules() {
+    static const std::vector<FragmentSchedule> table = {
+        {"mma", "cuda", "64 queries a thread block, a warp 16: tensor cores by mma.sync, copies ahead of use", mma_blocking, mma_attention},
+    };
+    return table;
+}
+
+} // namespace attune::schedules

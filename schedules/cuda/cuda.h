@@ -1,11 +1,21 @@
-// Schedules for CUDA.
+// Schedules for CUDA's tensor cores.
 #pragma once
+
+#include <vector>
 
 #include "dsl/attention_fragments.h"
 
-namespace attune::schedules::cuda {
+namespace attune::schedules {
 
-dsl::FragmentBlocking mma_blocking(int head_dim);
-void mma_attention(const dsl::FragmentAttention &attention);
+/** A named schedule of attention in fragments: how it is cut for a head dimension, and how it is computed. */
+struct FragmentSchedule {
+    const char *name;
+    const char *device;
+    const char *summary; // one line for people
+    dsl::FragmentBlocking (*shape)(int head_dim);
+    void (*apply)(const dsl::FragmentAttention &attention);
+};
 
-} // namespace attune::schedules::cuda
+const std::vector<FragmentSchedule> &fragment_schedules();
+
+} // namespace attune::schedules

@@ -1,0 +1,95 @@
+// Attention on tensor cores. Its arguments are those of every attention kernel for CUDA: see docs/design.md.
+#include "dsl/attention_fragments.h"
+#include "generators/bind.h"
+#include "schedules/cuda/cuda.h"
+#include "schedules/cuda/private_registers.h"
+#include "schedules/cuda/shorten_steps.h"
+
+namespace attune::generators {
+
+/** q, k and v are words of two channels, in rows that start at multiples of 16 bytes. `out` is (word % 4, word / 4, token, head, batch) and
+ * lse (0, token, head, batch), so that each thread's part is a box of them. Buffers that aren't used are never relied on, but may be read:
+ * they point to some memory of the device, with strides of 0. */
+class AttentionMma : public Halide::Generator<AttentionMma> {
+public:
+    GeneratorParam<std::string> schedule_name{"schedule", "mma"};
+    GeneratorParam<bool> bfloat{"bfloat", true}; // or else f16
+    GeneratorParam<int> head_dim{"head_dim", 128};
+    Input<Buffer<uint32_t, 4>> query{"query"}, key{"key"}, value{"value"}; // (word, token, head, batch)
+    Input<Buffer<int32_t, 1>> lengths{"lengths"}, offsets{"offsets"};      // (batch)
+    Input<Buffer<float, 1>> sinks{"sinks"};                                // (head)
+    Input<Buffer<float, 4>> bias{"bias"};                                  // (key, query, head, batch)
+    Input<Buffer<int32_t, 2>> pages{"pages"};                              // not supported: keys lie in one piece
+    Input<int32_t> use_lengths{"use_lengths"}, use_offsets{"use_offsets"}, use_sinks{"use_sinks"}, use_bias{"use_bias"};
+    Input<int32_t> use_alibi{"use_alibi"}, use_pages{"use_pages"};
+    Input<int32_t> offset{"offset"}, left{"left"}, right{"right"}; // query i attends to keys i + offset - left ... i + offset + right
+    Input<float> scale{"scale"}, softcap{"softcap"}, temperature{"temperature"};
+    Input<int32_t> keys{"keys"}; // M
+    Output<Buffer<uint32_t, 5>> out{"out"};
+    Output<Buffer<float, 4>> lse{"lse"};
+
+    void generate() {
+        const auto &schedule = known(schedules::fragment_schedules(), schedule_name);
+        const dsl::FragmentAttention attention = dsl::fragment_attention(inputs(), schedule.shape(head_dim));
+        out = attention.output, lse = attention.lse;
+        schedule.apply(attention);
+        bind();
+    }
+
+    /** Called after generate(): the pipeline is known only then. */
+    void schedule() {
+        get_pipeline().add_custom_lowering_pass(new schedules::cuda::ShortenSteps);
+        get_pipeline().add_custom_lowering_pass(new schedules::cuda::PrivateRegisters);
+    }
+
+private:
+    dsl::FragmentInputs inputs() {
+        // Further than any token is from another, and yet sums of a few of them fit into 32 bits.
+        const int far = 1 << 29;
+        const Halide::Expr to_left = min(left, far), to_right = min(right, far);
+        const auto offset_of = [this, far](const Halide::Expr &batch) {
+            return clamp(select(use_offsets != 0, offsets(batch), offset), -far, far);
+        };
+        const auto length_of = [this](const Halide::Expr &batch) { return select(use_lengths != 0, lengths(batch), keys); };
+        dsl::FragmentInputs in;
+        in.element = bfloat ? Halide::BFloat(16) : Halide::Float(16);
+        in.query = query, in.key = key, in.value = value, in.bias = bias, in.sinks = sinks;
+        in.queries = query.dim(1).extent(), in.keys = keys, in.heads = query.dim(2).extent();
+        in.heads_per_group = query.dim(2).extent() / key.dim(2).extent();
+        in.mask = dsl::Mask([=](const dsl::Cell &cell) {
+            const Halide::Expr at = cell.query + offset_of(cell.batch);
+            return at - to_left <= cell.key && cell.key <= at + to_right && cell.key < length_of(cell.batch);
+        });
+        in.use_bias = use_bias, in.use_alibi = use_alibi, in.use_sinks = use_sinks, in.offset = offset_of;
+        // A scale of 0 would make -inf, the mark of a masked score, NaN. This small, all weights are equal just as well.
+        in.scale = select(abs(scale) < 1e-30f, 1e-30f, scale), in.softcap = softcap, in.temperature = temperature;
+        return in;
+    }
+
+    void bind() {
+        const int words = head_dim / 2;
+        const Halide::Expr queries = query.dim(1).extent(), heads = query.dim(2).extent(), items = query.dim(3).extent();
+        for (auto *tensor : {&query, &key, &value}) {
+            tensor->set_host_alignment(16);
+            tensor->dim(0).set_bounds(0, words);
+            for (int axis = 1; axis < 4; axis++)
+                tensor->dim(axis).set_min(0).set_stride(tensor->dim(axis).stride() / 4 * 4);
+        }
+        out.dim(0).set_bounds(0, 4), out.dim(1).set_bounds(0, words / 4).set_stride(4);
+        lse.dim(0).set_bounds(0, 1).set_stride(Halide::Expr());
+        for (int axis : {0, 1, 2}) {
+            const Halide::Expr extents[] = {queries, heads, items};
+            out.dim(axis + 2).set_bounds(0, extents[axis]), lse.dim(axis + 1).set_bounds(0, extents[axis]);
+        }
+        for (auto *vector : {&lengths, &offsets})
+            vector->dim(0).set_min(0).set_stride(Halide::Expr());
+        sinks.dim(0).set_min(0).set_stride(Halide::Expr());
+        bias.dim(0).set_stride(Halide::Expr());
+        for (int axis = 0; axis < 4; axis++)
+            bias.dim(axis).set_min(0);
+    }
+};
+
+} // namespace attune::generators
+
+HALIDE_REGISTER_GENERATOR(attune::generators::AttentionMma, attention_mma)

@@ -1,0 +1,117 @@
+// attune_cuda_generator -g GENERATOR -f FUNCTION -o DIRECTORY -a ARCHITECTURES [-s STAGES] [-p PTXAS] target=TARGET [NAME=VALUE...]
+//
+// Runs a generator for CUDA and writes FUNCTION.o, FUNCTION.h, and FUNCTION.ptx, the code for the GPU as text. ARCHITECTURES are numbers,
+// lowest first ("80,86,89,90"): the text is for the lowest, and where PTXAS is given the object holds machine code for each of them. STAGES
+// is how many blocks of keys the schedule keeps in shared memory at once (dsl::FragmentBlocking). Exit 1, with a sentence on stderr, where
+// something is wrong.
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <Halide.h>
+
+#include "generators/cuda/device_code.h"
+#include "generators/ptx/rewrite.h"
+
+namespace {
+
+using namespace attune;
+
+struct Arguments {
+    std::string generator, function, directory, ptxas, target;
+    std::vector<int> architectures;
+    int stages = 1;
+    std::vector<std::pair<std::string, std::string>> parameters;
+};
+
+[[noreturn]] void refuse(const std::string &sentence) { throw std::runtime_error("attune_cuda_generator: " + sentence); }
+
+std::vector<int> numbers(const std::string &list) {
+    std::vector<int> found;
+    std::istringstream in(list);
+    for (std::string word; std::getline(in, word, ',');)
+        found.push_back(std::stoi(word));
+    if (found.empty() || !std::is_sorted(found.begin(), found.end())) refuse("-a is \"" + list + "\"; it must be numbers, lowest first");
+    return found;
+}
+
+Arguments parse(int argc, char **argv) {
+    Arguments arguments;
+    for (int i = 1; i < argc; i++) {
+        const std::string word = argv[i];
+        const size_t equals = word.find('=');
+        if (equals != std::string::npos && word[0] != '-') {
+            const std::string name = word.substr(0, equals), value = word.substr(equals + 1);
+            if (name == "target")
+                arguments.target = value;
+            else
+                arguments.parameters.emplace_back(name, value);
+            continue;
+        }
+        if (++i == argc) refuse(word + " has no value");
+        const std::string value = argv[i];
+        if (word == "-g") arguments.generator = value;
+        else if (word == "-f") arguments.function = value;
+        else if (word == "-o") arguments.directory = value;
+        else if (word == "-p") arguments.ptxas = value;
+        else if (word == "-a") arguments.architectures = numbers(value);
+        else if (word == "-s") arguments.stages = std::stoi(value);
+        else refuse("\"" + word + "\" is no option; there are -g, -f, -o, -a, -s and -p");
+    }
+    for (const auto &[name, value] : {std::pair{"-g", arguments.generator}, {"-f", arguments.function}, {"-o", arguments.directory}, {"target", arguments.target}})
+        if (value.empty()) refuse(std::string(name) + " is missing");
+    if (arguments.architectures.empty()) refuse("-a is missing");
+    return arguments;
+}
+
+void write(const std::string &path, const std::string &text) {
+    std::ofstream file(path, std::ios::binary);
+    file << text;
+    file.close();
+    if (!file) refuse("can't write " + path);
+}
+
+Halide::Module compile(const Arguments &arguments) {
+    const Halide::GeneratorContext context{Halide::Target(arguments.target)};
+    const auto generator = Halide::Internal::GeneratorRegistry::create(arguments.generator, context);
+    if (!generator) refuse("-g is \"" + arguments.generator + "\", which is no generator");
+    for (const auto &[name, value] : arguments.parameters)
+        generator->set_generatorparam_value(name, value);
+    return generator->build_module(arguments.function);
+}
+
+constexpr int first_with_async_copies = 80;
+
+/** The PTX as it goes to ptxas. */
+std::string rewritten(const Halide::Module &module, const Arguments &arguments) {
+    ptx::RewriteOptions options;
+    const int lowest = arguments.architectures.front();
+    options.arch = "sm_" + std::to_string(lowest);
+    options.async_copies = lowest >= first_with_async_copies;
+    options.stages = arguments.stages;
+    options.threads = generators::block_threads(module);
+    return ptx::rewrite(generators::device_code(module), options);
+}
+
+void run(const Arguments &arguments) {
+    const Halide::Module module = compile(arguments);
+    const std::string path = arguments.directory + "/" + arguments.function, text = rewritten(module, arguments);
+    write(path + ".ptx", text);
+    const std::string code = text + '\0';
+    generators::with_device_code(module, code).compile({{Halide::OutputFileType::object, path + ".o"}, {Halide::OutputFileType::c_header, path + ".h"}});
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    try {
+        run(parse(argc, argv));
+        return 0;
+    } catch (const std::exception &error) {
+        std::cerr << error.what() << "\n";
+        return 1;
+    }
+}
