@@ -42,7 +42,7 @@ bool writes_memory(const Instruction &instruction) {
 }
 
 int make_copies_async(Kernel &kernel, int stages) {
-    const int copies = pair_copies(kernel);
+    const int copies = pair_copies(kernel, stages);
     if (copies == 0) return 0;
     merge_copy_barriers(kernel);
     wait_for_copies(kernel, stages);

@@ -1,5 +1,6 @@
 // Which loads and stores become copies. A copy happens some time after the place where it stands, so that nothing between the two barriers
-// around it may touch shared memory other than by copies: such a pair stays a load and a store.
+// around it may touch shared memory other than by copies. And where a loop's copies stay in flight (stages > 1), a tile that is copied to
+// the same place in every iteration can't be among them: it is read in the iteration that copies it. Such pairs stay loads and stores.
 #include <algorithm>
 
 #include "copy_parts.h"
@@ -69,9 +70,20 @@ std::vector<Pair> undisturbed(const Body &body, const ControlFlow &flow, std::ve
     }
 }
 
+/** Drops the pairs of a loop that go to the same place in every iteration, if others don't. */
+void drop_unmoved(const Body &body, const ControlFlow &flow, const Loop &loop, std::vector<Pair> &pairs) {
+    const std::vector<char> closed = comes_before_barrier_of(body, flow, loop);
+    const auto is_closed = [&](const Pair &pair) { return closed[pair.store] && loop.contains[flow.block_of(pair.store)]; };
+    const auto moves = [&](const Pair &pair) { return moves_with_loop(body, flow, loop, body[pair.store].operands[0], pair.store); };
+    const auto moves_inside = [&](const Pair &pair) { return is_closed(pair) && moves(pair); };
+    if (std::none_of(pairs.begin(), pairs.end(), moves_inside)) return;
+    const auto stays = [&](const Pair &pair) { return is_closed(pair) && !moves(pair); };
+    pairs.erase(std::remove_if(pairs.begin(), pairs.end(), stays), pairs.end());
+}
+
 } // namespace
 
-int pair_copies(Kernel &kernel) {
+int pair_copies(Kernel &kernel, int stages) {
     Body body(kernel);
     std::vector<Pair> pairs;
     for (size_t i = 0; i < body.size(); ++i) {
@@ -80,7 +92,10 @@ int pair_copies(Kernel &kernel) {
         if (store != none) pairs.push_back({i, store});
     }
     if (pairs.empty()) return 0;
-    pairs = undisturbed(body, ControlFlow(body), pairs);
+    const ControlFlow flow(body);
+    for (const Loop &loop : flow.loops())
+        if (stages > 1) drop_unmoved(body, flow, loop, pairs);
+    pairs = undisturbed(body, flow, pairs);
     for (const Pair &pair : pairs) {
         const Operand from = body[pair.load].operands[1], to = body[pair.store].operands[0];
         const int line = body[pair.store].line;

@@ -14,7 +14,7 @@ bool is_other_access(const Instruction &instruction);
 bool writes_memory(const Instruction &instruction);
 
 /** Turns pairs of a load and a store into copies. Returns how many. */
-int pair_copies(Kernel &kernel);
+int pair_copies(Kernel &kernel, int stages);
 
 /** Erases barriers between copies, which order nothing that is read, and barriers after barriers. */
 void merge_copy_barriers(Kernel &kernel);
@@ -25,8 +25,15 @@ void wait_for_copies(Kernel &kernel, int stages);
 /** Where wgmma reads shared memory: fences between what was written and the barrier after which it is read. */
 void fence_for_wgmma(Kernel &kernel);
 
-/** Whether copy `copy` of the loop runs in every iteration, or for each thread in every iteration or none: no branch that decides on it
- * depends on what changes from iteration to iteration. */
+/** By instruction: whether a barrier that comes next has `loop` as its innermost loop. */
+std::vector<char> comes_before_barrier_of(const Body &body, const ControlFlow &flow, const Loop &loop);
+
+/** Whether copy `copy`, of which `loop` is the innermost loop, runs in every iteration, or for each thread in every iteration or none: no
+ * branch that decides on it depends on what changes from iteration to iteration. */
 bool runs_in_every_iteration(const Body &body, const ControlFlow &flow, const Loop &loop, size_t copy);
+
+/** Whether an address used at position `at` inside the loop depends on what earlier iterations of this loop computed. One that doesn't is
+ * the same in every iteration, or runs through the same places. */
+bool moves_with_loop(const Body &body, const ControlFlow &flow, const Loop &loop, const Operand &address, size_t at);
 
 } // namespace attune::ptx

@@ -14,10 +14,10 @@
 //    That holds
 //    - if the g_k are on every path through the loop's body, once: else fewer groups were closed than counted, and the wait would be too
 //      short. Barriers under conditions that wait for everything don't count among the m.
-//    - if copies don't begin in a later iteration, as those of a warm-up do: "if this is the first iteration, copy the first tiles" copies
-//      what the same iteration reads. Such copies are found by their conditions, see runs_in_every_iteration: they are waited for in their
-//      own block. A condition that changes with the iteration for another reason, such as the tail of the keys, is no different to this
-//      pass: a schedule should clamp coordinates instead.
+//    - if every copy of the loop goes to another place than the iteration before. A tile with one place only is read at once.
+//    - from the second iteration on, where some copies are under conditions that change from iteration to iteration, or in inner loops:
+//      they may be a warm-up, which copies in the first iteration what is read in the same. That iteration then waits for everything,
+//      by a predicate that is set where the loop is entered.
 //    - if nothing between the loop's beginning and g_0 reads shared memory; else the wait must have come one iteration earlier, and one
 //      stage less stays in flight.
 //    - until the loop is left: the groups left over must be finished before anything touches shared memory again. The next barrier waits
@@ -56,8 +56,8 @@ public:
         }
         for (const auto &[barrier, left] : left_)
             insert(barrier, closes(barrier), left);
-        for (size_t copy : at_once_)
-            insert(end_of_copies(copy), true, 0);
+        for (const auto &[loop, predicate] : warm_up_)
+            set_at_entries(*loop, predicate);
     }
 
 private:
@@ -73,14 +73,14 @@ private:
             if (loop_of(barrier) == &loop && is_in_every_iteration(loop, barrier)) barriers.push_back(barrier);
         if (barriers.empty()) return;
         std::sort(barriers.begin(), barriers.end(), [&](size_t a, size_t b) { return comes_before(a, b); });
-        std::vector<size_t> late;
-        if (!sort_copies(loop, barriers, late)) return;
+        bool warms_up = false;
+        if (!may_stay_in_flight(loop, barriers, warms_up)) return;
         const int ahead = stages_ - 1 - (reads_before(loop, barriers[0]) ? 1 : 0);
         const int groups = static_cast<int>(barriers.size());
         for (int k = 0; k < groups; ++k)
             left_[barriers[k]] = std::max(0, groups * ahead - (groups - 1 - k));
         streamed_[&loop] = barriers;
-        at_once_.insert(at_once_.end(), late.begin(), late.end());
+        if (warms_up) warm_up_[&loop] = Operand::reg(body_.fresh("pred"));
     }
 
     bool is_in_every_iteration(const Loop &loop, size_t i) const {
@@ -93,23 +93,24 @@ private:
         return block_a == block_b ? a < b : flow_.dominates(block_a, block_b);
     }
 
-    /** Looks at all copies that one of the barriers closes. False: one is of another loop. `late`: those that begin in a later iteration.
-     */
-    bool sort_copies(const Loop &loop, const std::vector<size_t> &barriers, std::vector<size_t> &late) const {
+    /** Whether all copies that the loop's barriers close are its own and move with it. `warms_up`: some don't run in every iteration. */
+    bool may_stay_in_flight(const Loop &loop, const std::vector<size_t> &barriers, bool &warms_up) const {
+        const std::vector<char> closed = come_before(barriers);
         for (size_t i = 0; i < body_.size(); ++i) {
-            if (!is_copy(body_[i]) || !is_closed_by(i, barriers)) continue;
-            if (loop_of(i) != &loop) return false;
-            if (!runs_in_every_iteration(body_, flow_, loop, i)) late.push_back(i);
+            if (!is_copy(body_[i]) || !closed[i]) continue;
+            const bool own = loop.contains[flow_.block_of(i)] != 0;
+            if (!own || !moves_with_loop(body_, flow_, loop, body_[i].operands[0], i)) return false;
+            warms_up = warms_up || loop_of(i) != &loop || !runs_in_every_iteration(body_, flow_, loop, i);
         }
         return true;
     }
 
-    bool is_closed_by(size_t copy, const std::vector<size_t> &barriers) const {
-        const auto effect = [&](size_t i) {
-            if (std::find(barriers.begin(), barriers.end(), i) != barriers.end()) return Effect::sets;
-            return is_barrier(body_[i]) ? Effect::clears : Effect::none;
-        };
-        return true_after(flow_, body_.size(), effect)[copy];
+    /** By instruction: whether one of these barriers may come next. */
+    std::vector<char> come_before(const std::vector<size_t> &barriers) const {
+        return true_after(flow_, body_.size(), [&](size_t i) {
+            if (!is_barrier(body_[i])) return Effect::none;
+            return std::find(barriers.begin(), barriers.end(), i) != barriers.end() ? Effect::sets : Effect::clears;
+        });
     }
 
     /** Whether a path from the loop's beginning to the barrier touches shared memory other than by copies. */
@@ -192,20 +193,34 @@ private:
         return !true_after(flow_, body_.size(), effect)[from];
     }
 
-    /** The end of the straight run of instructions that the copy stands in: its branch, or what follows. */
-    size_t end_of_copies(size_t copy) const {
-        size_t i = copy;
-        while (i + 1 < body_.size() && flow_.block_of(i + 1) == flow_.block_of(copy) && !is_barrier(body_[i]) && !body_.ends_block(i))
-            ++i;
-        return is_barrier(body_[i]) || body_.ends_block(i) ? i : i + 1;
-    }
-
     void insert(size_t before, bool closes, int left) {
         std::vector<Instruction> statements;
         const int line = body_[before].line;
         if (closes) statements.push_back(Body::make(line, "cp.async.commit_group", {}));
-        if (left != everything) statements.push_back(Body::make(line, "cp.async.wait_group", {Operand::immediate(std::to_string(left))}));
+        const auto warm_up = left > 0 && left != everything ? warm_up_.find(loop_of(before)) : warm_up_.end();
+        if (warm_up != warm_up_.end()) {
+            statements.push_back(wait(line, 0));
+            statements.back().guard = warm_up->second.name;
+        }
+        if (left != everything) statements.push_back(wait(line, left));
+        if (warm_up != warm_up_.end() && before == streamed_.at(warm_up->first).back())
+            statements.push_back(Body::make(line, "mov.pred", {warm_up->second, Operand::immediate("0")}));
         body_.put_before(before, std::move(statements));
+    }
+
+    static Instruction wait(int line, int left) {
+        return Body::make(line, "cp.async.wait_group", {Operand::immediate(std::to_string(left))});
+    }
+
+    /** Sets the predicate of the first iteration wherever the loop is entered. */
+    void set_at_entries(const Loop &loop, const Operand &predicate) {
+        for (size_t before : flow_.blocks()[loop.header].predecessors) {
+            if (loop.contains[before]) continue;
+            const Block &block = flow_.blocks()[before];
+            const size_t last = block.end - 1;
+            const size_t at = body_.ends_block(last) && body_[last].is_code() ? last : block.end;
+            body_.put_before(at, {Body::make(body_[last].line, "mov.pred", {predicate, Operand::immediate("-1")})});
+        }
     }
 
     Body &body_;
@@ -214,7 +229,7 @@ private:
     std::map<size_t, int> left_;        // how many groups each barrier leaves unfinished
     std::map<size_t, bool> only_waits_; // barriers that close no group
     std::map<const Loop *, std::vector<size_t>> streamed_;
-    std::vector<size_t> at_once_; // copies that are waited for in their own block
+    std::map<const Loop *, Operand> warm_up_; // the predicate of the first iteration
 };
 
 } // namespace
