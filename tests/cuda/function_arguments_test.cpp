@@ -1,0 +1,84 @@
+// Softmax and its kin on tensors of a GPU.
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "attune/attune.hpp"
+#include "fake_cuda.h"
+
+namespace attune::runtime {
+namespace {
+
+struct Memory {
+    std::vector<float> floats = std::vector<float>(64, 77.0f), results = std::vector<float>(64, 77.0f);
+    TensorView x = on_cuda({floats.data(), {4, 8}}), y = on_cuda({results.data(), {4, 8}});
+    TensorView host = {floats.data(), {4, 8}};
+    Memory() { seen_cuda() = {}; }
+};
+
+void expect_message(const attune::Status &status, attune_status code, const std::string &words) {
+    EXPECT_EQ(status.code, code);
+    EXPECT_NE(status.message.find(words), std::string::npos) << status.message;
+}
+
+TEST(CudaFunctions, SoftmaxTakesDeviceTensors) {
+    Memory m;
+    int stream = 0;
+    Call call = Call::on(&stream);
+    const attune::Status status = softmax(m.x, m.y, {}, &call);
+    ASSERT_TRUE(status.ok()) << status.message;
+    EXPECT_STREQ(seen_cuda().kernel, "simt_softmax");
+    EXPECT_EQ(seen_cuda().stream, &stream);
+    EXPECT_EQ(seen_cuda().query.device, reinterpret_cast<uintptr_t>(m.floats.data()));
+    EXPECT_NE(seen_cuda().key.device, 0u); // the mask's stand-in
+    EXPECT_FALSE(seen_cuda().key.host);
+}
+
+TEST(CudaFunctions, AllTensorsAreOnOneDevice) {
+    Memory m;
+    expect_message(softmax(m.host, m.y), ATTUNE_INVALID_ARGUMENT, "y.device is cuda; it must be cpu");
+    expect_message(softmax(m.x, m.host), ATTUNE_INVALID_ARGUMENT, "y.device is cpu; it must be cuda");
+    bool cells[32] = {};
+    const TensorView mask(cells, {4, 8});
+    SoftmaxOptions options;
+    options.mask = &mask;
+    expect_message(softmax(m.x, m.y, options), ATTUNE_INVALID_ARGUMENT, "mask.device is cpu; it must be cuda");
+    expect_message(rotary(m.x, m.host), ATTUNE_INVALID_ARGUMENT, "y.device is cpu; it must be cuda");
+    const TensorView four = on_cuda({m.floats.data(), {1, 1, 4, 8}}), three(m.results.data(), {1, 1, 4});
+    expect_message(merge({four, three}, {four, three}, {four, three}), ATTUNE_INVALID_ARGUMENT, "a_lse.device is cpu; it must be cuda");
+}
+
+TEST(CudaFunctions, WithoutAKernelItIsSaid) {
+    Memory m;
+    SoftmaxOptions log;
+    log.log = true;
+    expect_message(softmax(m.x, m.y, log), ATTUNE_UNSUPPORTED, "no kernel that does log_softmax on device cuda is linked in");
+    expect_message(rotary(m.x, m.y), ATTUNE_UNSUPPORTED, "no kernel that does rotary_half on device cuda is linked in");
+    expect_message(sinusoidal(m.y), ATTUNE_UNSUPPORTED, "no kernel that does sinusoidal on device cuda is linked in");
+    expect_message(alibi_slopes(on_cuda({m.results.data(), {8}})), ATTUNE_UNSUPPORTED, "no kernel that does alibi_slopes on device cuda");
+    SoftmaxOptions vectorized;
+    vectorized.schedule = "vectorized";
+    expect_message(softmax(m.x, m.y, vectorized), ATTUNE_INVALID_ARGUMENT, "the schedules of softmax on device cuda are simt");
+}
+
+TEST(CudaFunctions, RotaryReadsNoRowsOfItsOwn) {
+    Memory m;
+    RotaryOptions options;
+    options.cosines = options.sines = &m.x;
+    expect_message(rotary(m.x, m.y, options), ATTUNE_UNSUPPORTED, "cosines is given; rotary embedding on device cuda");
+    int64_t numbers[4] = {};
+    const TensorView positions = on_cuda({numbers, {4}});
+    options = {};
+    options.positions = &positions;
+    expect_message(rotary(m.x, m.y, options), ATTUNE_INVALID_ARGUMENT, "positions.type is i64; on device cuda it must be i32");
+}
+
+TEST(CudaFunctions, OthersAreForTheCpu) {
+    Memory m;
+    expect_message(add_positions(m.x, m.y), ATTUNE_INVALID_ARGUMENT, "x.device is cuda; it must be cpu, where this call runs");
+    expect_message(cache_write(on_cuda({m.floats.data(), {2, 4, 4}}), m.host), ATTUNE_INVALID_ARGUMENT, "cache.device is cuda");
+}
+
+} // namespace
+} // namespace attune::runtime
