@@ -15,7 +15,7 @@ Expr alibi_slope(const Expr &head, const Expr &heads) {
     Expr power = Halide::cast<int32_t>(1) << (31 - Halide::cast<int32_t>(count_leading_zeros(heads))), among_power = head < power;
     // Every second slope of 2 P heads, 2^(-8 (2k + 1) / 2P), lies half a step before the (k + 1)th of P heads.
     Expr place = Halide::cast<double>(select(among_power, head, head - power) + 1) - select(among_power, Expr(0.0), Expr(0.5));
-    return Halide::cast<float>(pow(Expr(2.0), place * Expr(-8.0) / Halide::cast<double>(power)));
+    return Halide::cast<float>(raised(Expr(2.0), place * Expr(-8.0) / Halide::cast<double>(power)));
 }
 
 AlibiSlopes alibi_slopes(const Expr &heads) {
