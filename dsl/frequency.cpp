@@ -1,5 +1,7 @@
 #include "dsl/frequency.h"
 
+#include "dsl/numeric.h"
+
 namespace attune::dsl {
 
 using Halide::cast;
@@ -19,7 +21,7 @@ Expr is(const FrequencyInputs &in, RotaryScaling scaling) { return in.scaling ==
 Expr number(double value) { return Expr(value); }
 
 // factor^(W / (W - 2)) times the base. With W = 2 there is one pair, which turns by 1 whatever the base.
-Expr ntk_base(const FrequencyInputs &in) { return in.base * pow(in.factor, cast<double>(in.width) / cast<double>(max(in.width - 2, 1))); }
+Expr ntk_base(const FrequencyInputs &in) { return in.base * raised(in.factor, cast<double>(in.width) / cast<double>(max(in.width - 2, 1))); }
 
 // The pair, as a real number, that turns `turns` times within the context trained on.
 Expr pair_that_turns(const FrequencyInputs &in, const Expr &turns) {
@@ -52,7 +54,7 @@ Expr kept_by_llama3(const FrequencyInputs &in, const Expr &frequency) {
 } // namespace
 
 Expr inverse_frequency(const Expr &base, const Expr &pair_index, const Expr &width) {
-    return pow(cast<double>(base), number(-2.0) * cast<double>(pair_index) / cast<double>(width));
+    return raised(cast<double>(base), number(-2.0) * cast<double>(pair_index) / cast<double>(width));
 }
 
 Func plain_turns_per_token(const Expr &width, const Expr &base) {

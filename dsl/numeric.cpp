@@ -100,6 +100,8 @@ Expr softcap(const Expr &x, const Expr &c) {
     return select(strict_less(x, 0.0f), -capped, capped);
 }
 
+Expr raised(const Expr &base, const Expr &exponent) { return exp(exponent * log(base)); }
+
 Expr sin_turns(const Expr &turns) {
     Expr t = fraction_of_turn(turns);
     Expr folded = select(abs(t) <= 0.25f, t, select(t < 0.0f, -0.5f - t, 0.5f - t));

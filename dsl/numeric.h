@@ -45,6 +45,10 @@ Halide::Expr natural_log(const Halide::Expr &x);
 /** c tanh(x / c) for c > 0 (soft capping, Gemma 2, arXiv 2408.00118, section 2); NaN for NaN. */
 Halide::Expr softcap(const Halide::Expr &x, const Halide::Expr &c);
 
+/** base^exponent for base > 0, in f64: within some 1e-15 times |exponent ln base|. CUDA's own function is a call, which no kernel is to
+ * make. */
+Halide::Expr raised(const Halide::Expr &base, const Halide::Expr &exponent);
+
 /** sin and cos of 2 pi t, for t in turns (f64, any size): within 2e-7. The whole turns are taken off in f64, so that the
  * angle of position 1,000,000 is as good as that of position 1. */
 Halide::Expr sin_turns(const Halide::Expr &turns);

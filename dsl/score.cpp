@@ -20,7 +20,7 @@ Expr alibi_exponent(const Expr &head, const Expr &heads) {
 }
 
 Expr alibi_slope(const Expr &head, const Expr &heads) {
-    return Halide::cast<float>(pow(Expr(2.0), Halide::cast<double>(alibi_exponent(head, heads))));
+    return Halide::cast<float>(raised(Expr(2.0), Halide::cast<double>(alibi_exponent(head, heads))));
 }
 
 AlibiSlopes alibi_slopes(const Expr &heads) {

@@ -20,7 +20,7 @@ public:
 
     void generate() {
         const schedules::Machine machine = schedules::machine(get_target());
-        const auto &schedule = known(schedules::add_positions_schedules(), schedule_name);
+        const auto &schedule = known(schedules::add_positions_schedules(), schedule_name, get_target());
         const dsl::AddPositions declared = dsl::add_positions(x, table);
         y = declared.output;
         schedule.apply(declared, machine);

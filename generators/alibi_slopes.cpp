@@ -13,7 +13,7 @@ public:
 
     void generate() {
         const schedules::Machine machine = schedules::machine(get_target());
-        const auto &schedule = known(schedules::slopes_schedules(), schedule_name);
+        const auto &schedule = known(schedules::slopes_schedules(), schedule_name, get_target());
         const dsl::AlibiSlopes declared = dsl::alibi_slopes(heads);
         slopes = declared.slopes;
         schedule.apply(declared, machine);

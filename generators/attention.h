@@ -196,7 +196,7 @@ public:
         dsl::AttentionInputs in = this->attention_inputs();
         in.count_panels = count_blocks;
         const schedules::Machine machine = schedules::machine(this->get_target(), this->dtype);
-        const auto &schedule = known(schedules::attention_schedules(), this->schedule_name);
+        const auto &schedule = known(schedules::attention_schedules(), this->schedule_name, this->get_target());
         const dsl::Attention attention = dsl::attention(in, schedule.shape(machine, this->head_dim, in.keys));
         this->out = attention.output;
         this->lse = attention.lse;

@@ -9,7 +9,7 @@ public:
     void generate() {
         const dsl::AttentionInputs in = attention_inputs();
         const schedules::Machine machine = schedules::machine(get_target());
-        const auto &chosen = known(schedules::decode_schedules(), schedule_name);
+        const auto &chosen = known(schedules::decode_schedules(), schedule_name, get_target());
         const dsl::Decode decode = dsl::decode(in, chosen.shape(machine, head_dim, in.keys));
         out = decode.attention;
         lse = decode.lse;

@@ -12,7 +12,7 @@ public:
     void generate() {
         const dsl::AttentionInputs in = score_inputs();
         const schedules::Machine machine = schedules::machine(get_target());
-        const auto &schedule = known(schedules::weights_schedules(), schedule_name);
+        const auto &schedule = known(schedules::weights_schedules(), schedule_name, get_target());
         const dsl::AttentionWeights declared = dsl::attention_weights(in, lse, stage);
         weights = declared.result;
         schedule.apply(declared, machine);

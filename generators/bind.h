@@ -9,11 +9,12 @@
 
 namespace attune::generators {
 
-/** The schedule of that name; fails the build with the list of known ones otherwise. */
-template <typename Entry> const Entry &known(const std::vector<Entry> &table, const std::string &name) {
-    const Entry *entry = schedules::find(table, name);
+/** The schedule of that name for the target's device; fails the build with the list of known ones otherwise. */
+template <typename Entry> const Entry &known(const std::vector<Entry> &table, const std::string &name, const Halide::Target &target) {
+    const char *device = schedules::device_of(target);
+    const Entry *entry = schedules::find(table, name, device);
     if (entry == nullptr) {
-        const std::string sentence = "attune: schedule is \"" + name + "\"; it must be one of " + schedules::names(table);
+        const std::string sentence = "attune: schedule is \"" + name + "\"; it must be one of " + schedules::names(table, device);
         throw Halide::CompileError(sentence.c_str());
     }
     return *entry;

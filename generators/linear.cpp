@@ -27,7 +27,7 @@ public:
 
     void generate() {
         const schedules::Machine machine = schedules::machine(get_target(), dtype);
-        const auto &schedule = known(schedules::linear_schedules(), schedule_name);
+        const auto &schedule = known(schedules::linear_schedules(), schedule_name, get_target());
         const Halide::Expr rows = x.dim(1).extent();
         const Halide::Expr terms = x.dim(0).extent(), panels = weight.dim(3).extent();
         const dsl::LinearInputs inputs = {x, weight, bias, residual, terms, rows, panels, gated, activation, weight_type(), dtype};

@@ -17,7 +17,7 @@ public:
 
     void generate() {
         const schedules::Machine machine = schedules::machine(get_target());
-        const auto &schedule = known(schedules::merge_schedules(), schedule_name);
+        const auto &schedule = known(schedules::merge_schedules(), schedule_name, get_target());
         const dsl::Merge declared = dsl::merge(a, a_lse, b, b_lse);
         out = declared.output, lse = declared.lse;
         schedule.apply(declared, machine);

@@ -20,7 +20,7 @@ public:
 
     void generate() {
         const schedules::Machine machine = schedules::machine(get_target());
-        const auto &schedule = known(schedules::norm_schedules(), schedule_name);
+        const auto &schedule = known(schedules::norm_schedules(), schedule_name, get_target());
         const Halide::Expr channels = x.dim(0).extent();
         const dsl::Norm declared = dsl::norm(kind, {x, weight, bias, channels, epsilon, dtype}, schedule.shape(machine, 0, channels));
         y = declared.y;
@@ -41,7 +41,7 @@ public:
     void configure() { a.set_type(dtype), b.set_type(dtype), y.set_type(dtype); }
 
     void generate() {
-        const auto &schedule = known(schedules::row_sum_schedules(), schedule_name);
+        const auto &schedule = known(schedules::row_sum_schedules(), schedule_name, get_target());
         const dsl::RowSum declared = dsl::row_sum(a, b, dtype);
         y = declared.y;
         schedule.apply(declared, schedules::machine(get_target()));

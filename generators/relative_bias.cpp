@@ -19,7 +19,7 @@ public:
 
     void generate() {
         const schedules::Machine machine = schedules::machine(get_target());
-        const auto &schedule = known(schedules::relative_bias_schedules(), schedule_name);
+        const auto &schedule = known(schedules::relative_bias_schedules(), schedule_name, get_target());
         const dsl::RelativeBias declared = dsl::relative_bias(
             {slopes, t5_table, alibi_offsets, t5_offsets, use_alibi, use_t5, {buckets, max_distance, bidirectional}, keys});
         relative = declared.result;

@@ -17,7 +17,7 @@ public:
 
     void generate() {
         const schedules::Machine machine = schedules::machine(get_target());
-        const auto &schedule = known(schedules::rotary_table_schedules(), schedule_name);
+        const auto &schedule = known(schedules::rotary_table_schedules(), schedule_name, get_target());
         const dsl::FrequencyInputs frequencies = {width, base, scaling, factor, original, low, high};
         const dsl::RotaryTable declared = dsl::rotary_table(frequencies, {positions, positions.dim(1).extent(), ends});
         table = declared.table;

@@ -15,7 +15,7 @@ public:
 
     void generate() {
         const schedules::Machine machine = schedules::machine(get_target());
-        const auto &schedule = known(schedules::sinusoidal_schedules(), schedule_name);
+        const auto &schedule = known(schedules::sinusoidal_schedules(), schedule_name, get_target());
         const dsl::Sinusoidal declared = dsl::sinusoidal(width, base, positions);
         table = declared.table;
         schedule.apply(declared, machine);

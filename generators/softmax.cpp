@@ -22,7 +22,8 @@ public:
 
     void generate() {
         const schedules::Machine machine = schedules::machine(get_target());
-        const auto &schedule = known(columns ? schedules::softmax_columns_schedules() : schedules::softmax_schedules(), schedule_name);
+        const auto &schedule =
+            known(columns ? schedules::softmax_columns_schedules() : schedules::softmax_schedules(), schedule_name, get_target());
         const Halide::Expr extent = x.dim(1).extent();
         dsl::Softmax declared = dsl::softmax({x, mask, use_mask, extent, temperature}, {kind, schedule.shape(machine, 0, extent)});
         declared.special.push_back(mask.dim(columns ? 0 : 1).stride() == 1);

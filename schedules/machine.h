@@ -8,12 +8,15 @@
 namespace attune::schedules {
 
 struct Machine {
-    std::string name;     // of the tuned sizes: "x86-64-avx512_bf16", "x86-64-avx512", "x86-64-avx2" or "x86-64"
-    int float_lanes;      // f32 in a vector register
+    std::string name;     // of the tuned sizes: "x86-64-avx512_bf16", "x86-64-avx512", "x86-64-avx2", "x86-64" or "cuda"
+    int float_lanes;      // f32 in a vector register, or threads of a warp
     int vector_registers; // of them
     bool fused;           // whether it multiplies and adds in one instruction
     bool bfloat16_pairs;  // whether one instruction adds the products of two pairs of bf16
 };
+
+/** Whose schedules a target takes: "x86" or "cuda". Those for CUDA may run as OpenCL too, which needs no GPU. */
+const char *device_of(const Halide::Target &target);
 
 /** The machine of a Halide target, as kernels for elements of that type may use it. */
 Machine machine(const Halide::Target &target, const Halide::Type &dtype = Halide::Float(32));

@@ -59,4 +59,24 @@ void vectorized_sinusoidal(const dsl::Sinusoidal &sinusoidal, const Machine &mac
 void vectorized_add_positions(const dsl::AddPositions &added, const Machine &machine);
 
 } // namespace x86
+
+namespace cuda {
+
+int softmax_lanes(const Machine &machine, int head_dim, const Halide::Expr &keys);
+int softmax_column_lanes(const Machine &machine, int head_dim, const Halide::Expr &keys);
+void simt_softmax(const dsl::Softmax &softmax, const Machine &machine);
+void simt_softmax_columns(const dsl::Softmax &softmax, const Machine &machine);
+
+void simt_merge(const dsl::Merge &merge, const Machine &machine);
+int norm_lanes(const Machine &machine, int head_dim, const Halide::Expr &channels);
+void simt_norm(const dsl::Norm &norm, const Machine &machine);
+void simt_row_sum(const dsl::RowSum &sum, const Machine &machine);
+void simt_slopes(const dsl::AlibiSlopes &slopes, const Machine &machine);
+void simt_relative_bias(const dsl::RelativeBias &bias, const Machine &machine);
+void simt_rotary(const dsl::Rotary &rotary, const Machine &machine);
+void simt_rotary_table(const dsl::RotaryTable &table, const Machine &machine);
+void simt_sinusoidal(const dsl::Sinusoidal &sinusoidal, const Machine &machine);
+void simt_add_positions(const dsl::AddPositions &added, const Machine &machine);
+
+} // namespace cuda
 } // namespace attune::schedules

@@ -36,6 +36,7 @@ const std::vector<SoftmaxSchedule> &softmax_schedules() {
     static const std::vector<SoftmaxSchedule> table = {
         {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_softmax},
         {"vectorized", "x86", "a row at a time, in vectors", x86::softmax_lanes, x86::vectorized_softmax},
+        {"simt", "cuda", "a block of threads a row", cuda::softmax_lanes, cuda::simt_softmax},
     };
     return table;
 }
@@ -44,6 +45,7 @@ const std::vector<SoftmaxSchedule> &softmax_columns_schedules() {
     static const std::vector<SoftmaxSchedule> table = {
         {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_softmax},
         {"vectorized", "x86", "a few vectors of columns at a time, down the axis", no_shape, x86::vectorized_softmax_columns},
+        {"simt", "cuda", "32 columns a block, warps in turns down the axis", cuda::softmax_column_lanes, cuda::simt_softmax_columns},
     };
     return table;
 }
@@ -63,6 +65,7 @@ const std::vector<MergeSchedule> &merge_schedules() {
     static const std::vector<MergeSchedule> table = {
         {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_merge},
         {"vectorized", "x86", "factors of all rows first, then a row at a time, in vectors", no_shape, x86::vectorized_merge},
+        {"simt", "cuda", "a thread an element, a row's factors once a block", no_shape, cuda::simt_merge},
     };
     return table;
 }
@@ -71,6 +74,7 @@ const std::vector<NormSchedule> &norm_schedules() {
     static const std::vector<NormSchedule> table = {
         {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_norm},
         {"vectorized", "x86", "a row at a time, in vectors", x86::norm_lanes, x86::vectorized_norm},
+        {"simt", "cuda", "a block of threads a row", cuda::norm_lanes, cuda::simt_norm},
     };
     return table;
 }
@@ -78,6 +82,7 @@ const std::vector<NormSchedule> &norm_schedules() {
 const std::vector<RowSumSchedule> &row_sum_schedules() {
     static const std::vector<RowSumSchedule> table = {
         {"vectorized", "x86", "a row at a time, in vectors", no_shape, x86::vectorized_row_sum},
+        {"simt", "cuda", "a block of threads a row", no_shape, cuda::simt_row_sum},
     };
     return table;
 }
@@ -86,6 +91,7 @@ const std::vector<SlopesSchedule> &slopes_schedules() {
     static const std::vector<SlopesSchedule> table = {
         {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_slopes},
         {"vectorized", "x86", "heads in vectors", no_shape, x86::vectorized_slopes},
+        {"simt", "cuda", "a thread a head", no_shape, cuda::simt_slopes},
     };
     return table;
 }
@@ -94,6 +100,7 @@ const std::vector<RelativeBiasSchedule> &relative_bias_schedules() {
     static const std::vector<RelativeBiasSchedule> table = {
         {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_relative_bias},
         {"vectorized", "x86", "buckets once a batch item, shared by heads; distances in vectors", no_shape, x86::vectorized_relative_bias},
+        {"simt", "cuda", "a thread a distance, its bucket shared by heads", no_shape, cuda::simt_relative_bias},
     };
     return table;
 }
@@ -102,6 +109,7 @@ const std::vector<RotarySchedule> &rotary_schedules() {
     static const std::vector<RotarySchedule> table = {
         {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_rotary},
         {"vectorized", "x86", "a vector of pairs at a time, the table's rows shared by heads", no_shape, x86::vectorized_rotary},
+        {"simt", "cuda", "a warp along the pairs, a thread a pair", no_shape, cuda::simt_rotary},
     };
     return table;
 }
@@ -110,6 +118,7 @@ const std::vector<RotaryTableSchedule> &rotary_table_schedules() {
     static const std::vector<RotaryTableSchedule> table = {
         {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_rotary_table},
         {"vectorized", "x86", "a vector of pairs at a time", no_shape, x86::vectorized_rotary_table},
+        {"simt", "cuda", "a warp along the pairs, frequencies once a block", no_shape, cuda::simt_rotary_table},
     };
     return table;
 }
@@ -118,6 +127,7 @@ const std::vector<SinusoidalSchedule> &sinusoidal_schedules() {
     static const std::vector<SinusoidalSchedule> table = {
         {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_sinusoidal},
         {"vectorized", "x86", "a row at a time, in vectors", no_shape, x86::vectorized_sinusoidal},
+        {"simt", "cuda", "a warp along the channels, frequencies once a block", no_shape, cuda::simt_sinusoidal},
     };
     return table;
 }
@@ -126,6 +136,7 @@ const std::vector<AddPositionsSchedule> &add_positions_schedules() {
     static const std::vector<AddPositionsSchedule> table = {
         {"reference", "x86", "no loop changed", no_shape, reference_add_positions},
         {"vectorized", "x86", "a row at a time, in vectors", no_shape, x86::vectorized_add_positions},
+        {"simt", "cuda", "a thread an element", no_shape, cuda::simt_add_positions},
     };
     return table;
 }

@@ -20,7 +20,7 @@ namespace attune::schedules {
 /** A named schedule of a declaration `Declared`: how it is cut into blocks (where there is a choice), and how it is computed. */
 template <typename Declared, typename Shape> struct Schedule {
     const char *name;
-    const char *device;  // "x86"
+    const char *device;  // "x86" or "cuda"
     const char *summary; // one line for people
     Shape (*shape)(const Machine &machine, int head_dim, const Halide::Expr &keys);
     void (*apply)(const Declared &declared, const Machine &machine);
@@ -57,18 +57,18 @@ const std::vector<RotaryTableSchedule> &rotary_table_schedules();
 const std::vector<SinusoidalSchedule> &sinusoidal_schedules();
 const std::vector<AddPositionsSchedule> &add_positions_schedules();
 
-/** The names in a table, comma-separated. */
-template <typename Entry> std::string names(const std::vector<Entry> &table) {
+/** The names in a table of the schedules for a device, comma-separated. */
+template <typename Entry> std::string names(const std::vector<Entry> &table, const std::string &device = "x86") {
     std::string list;
     for (const Entry &entry : table)
-        list += (list.empty() ? "" : ", ") + std::string(entry.name);
+        if (entry.device == device) list += (list.empty() ? "" : ", ") + std::string(entry.name);
     return list;
 }
 
-/** The entry of that name, or nullptr. */
-template <typename Entry> const Entry *find(const std::vector<Entry> &table, const std::string &name) {
+/** The entry of that name and device, or nullptr. */
+template <typename Entry> const Entry *find(const std::vector<Entry> &table, const std::string &name, const std::string &device = "x86") {
     for (const Entry &entry : table)
-        if (entry.name == name) return &entry;
+        if (entry.name == name && entry.device == device) return &entry;
     return nullptr;
 }
 

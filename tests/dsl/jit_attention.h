@@ -16,7 +16,9 @@ template <typename T> Halide::Buffer<T> buffer_of(const Tensor<T> &tensor) {
     std::vector<halide_dimension_t> shape;
     for (size_t axis = tensor.extent.size(); axis-- > 0;)
         shape.emplace_back(0, static_cast<int>(tensor.extent[axis]), static_cast<int>(tensor.stride[axis]));
-    return Halide::Buffer<T>(tensor.data(), static_cast<int>(shape.size()), shape.data());
+    Halide::Buffer<T> buffer(tensor.data(), static_cast<int>(shape.size()), shape.data());
+    buffer.set_host_dirty(); // a device is to take its copy from here
+    return buffer;
 }
 
 /** The problem's textual mask, offsets and key lengths as the table dsl::KeyIntervals reads: [B,1,N,R,2]. */

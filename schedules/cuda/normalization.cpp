@@ -1,0 +1,30 @@
+// Layer norm and RMS norm for CUDA: a block of threads a row.
+#include "schedules/cuda/blocks.h"
+#include "schedules/schedules.h"
+
+namespace attune::schedules::cuda {
+
+using Halide::Func;
+using Halide::LoopLevel;
+using Halide::TailStrategy;
+using Halide::Var;
+
+int norm_lanes(const Machine &, int, const Halide::Expr &) { return row_lanes; }
+
+void simt_norm(const dsl::Norm &n, const Machine &) {
+    Func y = n.y;
+    const Var channel = y.args()[0], row = y.args()[1], step("step"), thread("thread");
+    const LoopLevel block(y, row);
+    y.split(channel, step, thread, row_threads, TailStrategy::GuardWithIf).reorder(step, thread, row).gpu_blocks(row).gpu_threads(thread);
+    const bool centred = n.kind == dsl::NormKind::layer;
+    if (centred) keep_in_registers(n.lane_sum, n.chunks, block), reduce_over_block(n.sum, n.lanes, block);
+    keep_in_registers(n.lane_squares, n.chunks, block), reduce_over_block(n.squares, n.lanes, block);
+}
+
+void simt_row_sum(const dsl::RowSum &s, const Machine &) {
+    Func y = s.y;
+    const Var channel = y.args()[0], row = y.args()[1], step("step"), thread("thread");
+    y.split(channel, step, thread, row_threads, TailStrategy::GuardWithIf).reorder(step, thread, row).gpu_blocks(row).gpu_threads(thread);
+}
+
+} // namespace attune::schedules::cuda

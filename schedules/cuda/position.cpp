@@ -1,0 +1,93 @@
+// Positional encodings for CUDA: a warp along the channels, a few tokens a block.
+#include "dsl/axes.h"
+#include "schedules/cuda/blocks.h"
+#include "schedules/schedules.h"
+
+namespace attune::schedules::cuda {
+
+using namespace dsl::axes;
+using Halide::Func;
+using Halide::RVar;
+using Halide::TailStrategy;
+using Halide::Var;
+
+namespace {
+
+constexpr int tokens_per_thread = 8; // of a table: they share the pair's frequency
+
+const Var task{"task"}, step{"step"}, lane_of_warp{"lane_of_warp"}, nearby{"nearby"};
+
+} // namespace
+
+void simt_rotary(const dsl::Rotary &r, const Machine &) {
+    Func output = r.output, turned = r.turned;
+    const Var pair = turned.args()[0], plane = turned.args()[1];
+    const RVar pair_step("pair_step"), pair_thread("pair_thread"), launch("launch"), channel("channel");
+
+    output.update(dsl::Rotary::turn)
+        .allow_race_conditions() // each channel is stored once
+        .split(r.pairs.y, pair_step, pair_thread, warp_threads, TailStrategy::GuardWithIf)
+        .split(token, task, token, block_rows, TailStrategy::GuardWithIf)
+        .reorder(r.pairs.x, pair_thread, token, task, head, batch, pair_step)
+        .fuse(task, head, task)
+        .fuse(task, batch, task)
+        .unroll(r.pairs.x)
+        .gpu_blocks(task, pair_step)
+        .gpu_threads(pair_thread, token);
+    turned.compute_at(output, pair_thread).bound(plane, 0, 2).unroll(plane);
+
+    // The loop over the channels that pass is outermost, and not the device's: where there are none, nothing is launched.
+    output.update(dsl::Rotary::pass)
+        .split(r.passed, launch, channel, 4 * warp_threads, TailStrategy::GuardWithIf)
+        .split(channel, pair_step, pair_thread, warp_threads)
+        .split(token, task, token, block_rows, TailStrategy::GuardWithIf)
+        .reorder(pair_thread, token, task, head, batch, pair_step, launch)
+        .fuse(task, head, task)
+        .fuse(task, batch, task)
+        .gpu_blocks(task, pair_step)
+        .gpu_threads(pair_thread, token);
+}
+
+namespace {
+
+// A table of (channel, plane, token, batch), each frequency worked out once a block.
+void blocks_of_table(Func table, Func frequencies, const Var &channel) {
+    const Var plane = table.args()[1];
+    table.split(channel, step, channel, warp_threads, TailStrategy::GuardWithIf)
+        .split(token, task, token, block_rows * tokens_per_thread, TailStrategy::GuardWithIf)
+        .split(token, nearby, token, block_rows)
+        .reorder(plane, nearby, channel, token, task, step, batch)
+        .fuse(task, step, task)
+        .fuse(task, batch, task)
+        .gpu_blocks(task)
+        .gpu_threads(channel, token);
+    frequencies.compute_at(table, task).gpu_threads(frequencies.args()[0]);
+}
+
+} // namespace
+
+void simt_rotary_table(const dsl::RotaryTable &t, const Machine &) {
+    Func table = t.table, stream = t.stream, magnitude = t.frequencies.magnitude;
+    table.bound(table.args()[1], 0, 2);
+    blocks_of_table(table, t.frequencies.turns_per_token, table.args()[0]);
+    for (Func f : {t.frequencies.shared, magnitude})
+        f.compute_at(table, task);
+    stream.compute_at(table, task).gpu_threads(stream.args()[0]);
+    stream.update().gpu_threads(stream.args()[0]);
+    table.unroll(table.args()[1]);
+}
+
+void simt_sinusoidal(const dsl::Sinusoidal &s, const Machine &) { blocks_of_table(s.table, s.turns_per_token, dim); }
+
+void simt_add_positions(const dsl::AddPositions &a, const Machine &) {
+    Func output = a.output;
+    output.split(dim, step, dim, warp_threads, TailStrategy::GuardWithIf)
+        .split(token, task, token, block_rows, TailStrategy::GuardWithIf)
+        .reorder(step, dim, token, task, head, batch)
+        .fuse(task, head, task)
+        .fuse(task, batch, task)
+        .gpu_blocks(task)
+        .gpu_threads(dim, token);
+}
+
+} // namespace attune::schedules::cuda
