@@ -83,12 +83,12 @@ function(_attune_generate_cuda objects)
         set(assemble -p "${ATTUNE_PTXAS}")
     endif()
     add_custom_command(
-        OUTPUT "${arg_DIRECTORY}/${arg_NAME}.o" "${arg_DIRECTORY}/${arg_NAME}.h" "${arg_DIRECTORY}/${arg_NAME}.ptx"
+        OUTPUT "${arg_DIRECTORY}/${arg_NAME}.o" "${arg_DIRECTORY}/${arg_NAME}.h" "${arg_DIRECTORY}/${arg_NAME}.ptx" "${arg_DIRECTORY}/${arg_NAME}.json"
         COMMAND "${CMAKE_COMMAND}" -E make_directory "${raw}"
         COMMAND
             attune_cuda_generator -g ${arg_GENERATOR} -f ${arg_NAME} -o "${raw}" -a ${architectures} -s ${arg_STAGES} ${assemble}
             target=x86-64-linux-cuda-${capability}-user_context-no_asserts-no_bounds_query-no_runtime ${arg_PARAMETERS}
-        COMMAND "${CMAKE_COMMAND}" -E copy "${raw}/${arg_NAME}.h" "${raw}/${arg_NAME}.ptx" "${arg_DIRECTORY}"
+        COMMAND "${CMAKE_COMMAND}" -E copy "${raw}/${arg_NAME}.h" "${raw}/${arg_NAME}.ptx" "${raw}/${arg_NAME}.json" "${arg_DIRECTORY}"
         COMMAND "${CMAKE_OBJCOPY}" "--redefine-syms=${symbols}" "${raw}/${arg_NAME}.o" "${arg_DIRECTORY}/${arg_NAME}.o"
         COMMAND "${CMAKE_COMMAND}" -E rm -r "${raw}"
         DEPENDS "${symbols}" attune_cuda_generator

@@ -27,6 +27,12 @@ Expr channel_of(RotaryLayout layout, const Expr &pairs, const Expr &pair_index, 
 
 } // namespace
 
+TokenPositions token_positions(const Expr &first) {
+    TokenPositions p{Func("token_positions")};
+    p.result(axes::token) = first + axes::token;
+    return p;
+}
+
 Sinusoidal sinusoidal(const Expr &width, const Expr &base, const Func &positions) {
     Sinusoidal s{plain_turns_per_token(width, base), Func("sinusoidal")};
     Expr turns = turns_at(s.turns_per_token(dim / 2), positions(token, batch));

@@ -22,6 +22,12 @@ struct Sinusoidal {
 /** `width`: channels, odd allowed (the last is a sine). `positions`: i32 (token, batch). */
 Sinusoidal sinusoidal(const Halide::Expr &width, const Halide::Expr &base, const Halide::Func &positions);
 
+/** Positions counted up: first + token. */
+struct TokenPositions {
+    Halide::Func result; // i32 (token)
+};
+TokenPositions token_positions(const Halide::Expr &first);
+
 /** Where tokens stand, in one stream of positions or several that the pairs of channels share out. */
 struct RotaryPositions {
     Halide::Func numbers; // i32 (token, stream, batch)

@@ -29,7 +29,7 @@ public:
     Output<Buffer<float, 4>> lse{"lse"};
 
     void generate() {
-        const auto &schedule = known(schedules::fragment_schedules(), schedule_name);
+        const auto &schedule = known(schedules::fragment_schedules(), schedule_name, get_target());
         const dsl::FragmentAttention attention = dsl::fragment_attention(inputs(), schedule.shape(head_dim));
         out = attention.output, lse = attention.lse;
         schedule.apply(attention);

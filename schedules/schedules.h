@@ -76,6 +76,7 @@ void simt_relative_bias(const dsl::RelativeBias &bias, const Machine &machine);
 void simt_rotary(const dsl::Rotary &rotary, const Machine &machine);
 void simt_rotary_table(const dsl::RotaryTable &table, const Machine &machine);
 void simt_sinusoidal(const dsl::Sinusoidal &sinusoidal, const Machine &machine);
+void simt_token_positions(const dsl::TokenPositions &positions, const Machine &machine);
 void simt_add_positions(const dsl::AddPositions &added, const Machine &machine);
 
 } // namespace cuda

@@ -132,6 +132,13 @@ const std::vector<SinusoidalSchedule> &sinusoidal_schedules() {
     return table;
 }
 
+const std::vector<TokenPositionsSchedule> &token_positions_schedules() {
+    static const std::vector<TokenPositionsSchedule> table = {
+        {"simt", "cuda", "a thread a position", no_shape, cuda::simt_token_positions},
+    };
+    return table;
+}
+
 const std::vector<AddPositionsSchedule> &add_positions_schedules() {
     static const std::vector<AddPositionsSchedule> table = {
         {"reference", "x86", "no loop changed", no_shape, reference_add_positions},

@@ -39,6 +39,7 @@ using RelativeBiasSchedule = Schedule<dsl::RelativeBias, int>;
 using RotarySchedule = Schedule<dsl::Rotary, int>;
 using RotaryTableSchedule = Schedule<dsl::RotaryTable, int>;
 using SinusoidalSchedule = Schedule<dsl::Sinusoidal, int>;
+using TokenPositionsSchedule = Schedule<dsl::TokenPositions, int>;
 using AddPositionsSchedule = Schedule<dsl::AddPositions, int>;
 
 const std::vector<AttentionSchedule> &attention_schedules();
@@ -55,6 +56,7 @@ const std::vector<RelativeBiasSchedule> &relative_bias_schedules();
 const std::vector<RotarySchedule> &rotary_schedules();
 const std::vector<RotaryTableSchedule> &rotary_table_schedules();
 const std::vector<SinusoidalSchedule> &sinusoidal_schedules();
+const std::vector<TokenPositionsSchedule> &token_positions_schedules();
 const std::vector<AddPositionsSchedule> &add_positions_schedules();
 
 /** The names in a table of the schedules for a device, comma-separated. */

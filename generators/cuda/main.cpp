@@ -1,7 +1,8 @@
 // attune_cuda_generator -g GENERATOR -f FUNCTION -o DIRECTORY -a ARCHITECTURES [-s STAGES] [-p PTXAS] target=TARGET [NAME=VALUE...]
 //
-// Runs a generator for CUDA and writes FUNCTION.o, FUNCTION.h, and FUNCTION.ptx, the code for the GPU as text. ARCHITECTURES are numbers,
-// lowest first ("80,86,89,90"): the text is for the lowest, and where PTXAS is given the object holds machine code for each of them. STAGES
+// Runs a generator for CUDA and writes FUNCTION.o, FUNCTION.h, FUNCTION.ptx, the code for the GPU as text, and FUNCTION.json, what
+// ptxas says of it. ARCHITECTURES are numbers, lowest first ("80,86,89,90"): the text is for the lowest, and where PTXAS is given the object
+// holds machine code for each of them beside the text. STAGES
 // is how many blocks of keys the schedule keeps in shared memory at once (dsl::FragmentBlocking). Exit 1, with a sentence on stderr, where
 // something is wrong.
 #include <algorithm>
@@ -12,8 +13,10 @@
 #include <vector>
 
 #include <Halide.h>
+#include <nlohmann/json.hpp>
 
 #include "generators/cuda/device_code.h"
+#include "generators/ptx/assemble.h"
 #include "generators/ptx/rewrite.h"
 
 namespace {
@@ -96,12 +99,34 @@ std::string rewritten(const Halide::Module &module, const Arguments &arguments) 
     return ptx::rewrite(generators::device_code(module), options);
 }
 
+ptx::DeviceCode assembled(const std::string &text, const Arguments &arguments) {
+    ptx::Source source{text, {}, true};
+    for (int number : arguments.architectures)
+        source.architectures.push_back("sm_" + std::to_string(number));
+    return ptx::assemble({source}, {arguments.ptxas, arguments.directory});
+}
+
+/** FUNCTION.json: what ptxas says of each kernel, one a line. */
+std::string figures_text(const std::vector<ptx::KernelFigures> &figures) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const ptx::KernelFigures &kernel : figures)
+        list.push_back({{"kernel", kernel.kernel},
+                        {"arch", kernel.arch},
+                        {"registers", kernel.registers},
+                        {"stack_bytes", kernel.stack_bytes},
+                        {"spill_stores", kernel.spill_stores},
+                        {"spill_loads", kernel.spill_loads}});
+    return list.dump(1) + "\n";
+}
+
 void run(const Arguments &arguments) {
     const Halide::Module module = compile(arguments);
     const std::string path = arguments.directory + "/" + arguments.function, text = rewritten(module, arguments);
     write(path + ".ptx", text);
-    const std::string code = text + '\0';
-    generators::with_device_code(module, code).compile({{Halide::OutputFileType::object, path + ".o"}, {Halide::OutputFileType::c_header, path + ".h"}});
+    const ptx::DeviceCode code = assembled(text, arguments);
+    write(path + ".json", figures_text(code.figures));
+    const Halide::Module changed = generators::with_device_code(module, code.fatbin);
+    changed.compile({{Halide::OutputFileType::object, path + ".o"}, {Halide::OutputFileType::c_header, path + ".h"}});
 }
 
 } // namespace

@@ -79,6 +79,11 @@ void simt_rotary_table(const dsl::RotaryTable &t, const Machine &) {
 
 void simt_sinusoidal(const dsl::Sinusoidal &s, const Machine &) { blocks_of_table(s.table, s.turns_per_token, dim); }
 
+void simt_token_positions(const dsl::TokenPositions &p, const Machine &) {
+    Func result = p.result;
+    result.split(token, task, token, row_threads, TailStrategy::GuardWithIf).gpu_blocks(task).gpu_threads(token);
+}
+
 void simt_add_positions(const dsl::AddPositions &a, const Machine &) {
     Func output = a.output;
     output.split(dim, step, dim, warp_threads, TailStrategy::GuardWithIf)

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "attention_test.h"
-#include "half.h"
+#include "half_attention.h"
 
 namespace attune::test {
 namespace {
@@ -12,39 +12,11 @@ std::vector<const attune_kernel *> half_kernels() {
     std::vector<const attune_kernel *> kernels;
     for (int32_t index = 0; index < attune_kernel_count(); index++) {
         const attune_kernel *kernel = attune_kernel_at(index);
-        if (std::string(kernel->operation) == "attention" && kernel->dtype != ATTUNE_F32 && kernel->cache_dtype == kernel->dtype)
+        if (std::string(kernel->operation) == "attention" && kernel->dtype != ATTUNE_F32 && kernel->cache_dtype == kernel->dtype &&
+            kernel->device == ATTUNE_CPU)
             kernels.push_back(kernel);
     }
     return kernels;
-}
-
-struct HalfRun {
-    Status status;
-    std::vector<double> out, lse, weights;
-};
-
-/** The textbook form, from exact scores, with scores, weights and outputs rounded to the type. */
-HalfRun rounded_to(attune_type type, const AttentionProblem &p, const AttentionAnswer &exact) {
-    HalfRun rounded;
-    const auto keys = static_cast<size_t>(p.keys()), width = static_cast<size_t>(p.value_dim());
-    for (size_t row = 0; row < exact.lse.size(); row++) {
-        std::vector<double> terms(keys), out(width, 0);
-        double sum = 0;
-        for (size_t j = 0; j < keys; j++)
-            sum += terms[j] = std::exp(round_to(type, exact.biased[row * keys + j] / p.temperature));
-        const auto head = static_cast<int64_t>(row) / p.queries();
-        for (size_t j = 0; j < keys; j++) {
-            const double kept = exact.dropped[row * keys + j] ? 0 : 1 / (1.0 - p.dropout);
-            const double weight = sum > 0 ? round_to(type, terms[j] / sum) * kept : 0;
-            rounded.weights.push_back(weight);
-            for (size_t d = 0; d < width; d++)
-                out[d] += weight * p.v(head / p.query_heads(), head % p.query_heads() / (p.query_heads() / p.key_heads()), j, d);
-        }
-        for (double value : out)
-            rounded.out.push_back(round_to(type, value));
-        rounded.lse.push_back(std::log(sum));
-    }
-    return rounded;
 }
 
 class AttentionTypes : public AttentionTest {
@@ -54,11 +26,7 @@ protected:
     /** A problem whose q, k and v are values of the type. */
     AttentionProblem half_problem(int64_t queries, int64_t keys) { return rounded(problem(queries, keys, 2, 4, 2)); }
 
-    AttentionProblem rounded(AttentionProblem p) const {
-        for (const Tensor<float> &tensor : {p.q, p.k, p.v})
-            tensor.each([&](float &value) { value = static_cast<float>(round_to(type(), value)); });
-        return p;
-    }
+    AttentionProblem rounded(const AttentionProblem &p) const { return rounded_inputs(type(), p); }
 
     HalfRun run(const AttentionProblem &p) {
         AttentionDesc desc;
@@ -88,15 +56,7 @@ protected:
         SCOPED_TRACE(describe(p));
         const HalfRun got = run(p);
         ASSERT_TRUE(got.status.ok()) << got.status.message;
-        const AttentionAnswer exact = attention_in_double(p);
-        const HalfRun rounded = rounded_to(type(), p, exact);
-        const double largest_v = largest_magnitude(to_double(p.v));
-        const auto limit = [&](const std::vector<double> &a, const std::vector<double> &b, double magnitude) {
-            return Tolerance{factor * largest_error(a, b) + half_ulp(type(), magnitude)};
-        };
-        EXPECT_TRUE(agrees(got.out, exact.out, limit(rounded.out, exact.out, largest_v))) << "out";
-        EXPECT_TRUE(agrees(got.lse, exact.lse, limit(rounded.lse, exact.lse, 1), 0)) << "lse";
-        EXPECT_TRUE(agrees(got.weights, exact.weights, limit(rounded.weights, exact.weights, 0.5))) << "weights";
+        expect_accurate(type(), p, got, factor);
     }
 };
 INSTANTIATE_TEST_SUITE_P(Prebuilt, AttentionTypes, ::testing::ValuesIn(half_kernels()), kernel_name);
@@ -134,15 +94,6 @@ TEST_P(AttentionTypes, UnderSoftcapScaleTemperatureAndDropout) {
     expect_within(2, p);
 }
 
-void poison(const AttentionProblem &p, int64_t b, int64_t j, float value) {
-    for (int64_t h = 0; h < p.key_heads(); h++) {
-        for (int64_t d = 0; d < p.dim(); d++)
-            p.k(b, h, j, d) = value;
-        for (int64_t d = 0; d < p.value_dim(); d++)
-            p.v(b, h, j, d) = value;
-    }
-}
-
 /** Also where a masked key shares a pair with one that counts. */
 TEST_P(AttentionTypes, WhatIsMaskedChangesNoBit) {
     AttentionProblem p = half_problem(25, 97);
@@ -155,7 +106,7 @@ TEST_P(AttentionTypes, WhatIsMaskedChangesNoBit) {
             spoilt.k = p.k.clone(), spoilt.v = p.v.clone();
             for (int64_t b = 0; b < 2; b++)
                 for (int64_t j = lengths[b]; j < 97; j++)
-                    poison(spoilt, b, j, value);
+                    spoil_key(spoilt, b, j, value);
             const HalfRun got = run(spoilt);
             EXPECT_EQ(got.out, clean.out) << value;
             EXPECT_EQ(got.lse, clean.lse) << value;

@@ -15,7 +15,7 @@ inline void PrintTo(const attune_kernel *kernel, std::ostream *stream) { *stream
 
 namespace attune::test {
 
-/** The prebuilt f32 kernels of an operation. */
+/** The prebuilt f32 kernels of an operation, for CPUs. */
 std::vector<const attune_kernel *> kernels_of(std::string_view operation);
 
 /** Whether it is the slow, plain schedule: small sizes only. */

@@ -1,0 +1,173 @@
+// The attention kernels of 16-bit types for CUDA, run through plans, against float64 by the rule of accuracy.
+#include <cmath>
+#include <string>
+#include <tuple>
+
+#include "device_memory.h"
+#include "half_attention.h"
+#include "kernels.h"
+#include "run_attention.h"
+
+namespace attune::test {
+namespace {
+
+std::vector<const attune_kernel *> cuda_kernels() {
+    std::vector<const attune_kernel *> kernels;
+    for (int32_t index = 0; index < attune_kernel_count(); index++) {
+        const attune_kernel *kernel = attune_kernel_at(index);
+        const bool half = kernel->dtype == ATTUNE_F16 || kernel->dtype == ATTUNE_BF16;
+        if (std::string(kernel->operation) == "attention" && kernel->device == ATTUNE_CUDA && half) kernels.push_back(kernel);
+    }
+    return kernels;
+}
+
+class CudaAttention : public SeededTestWithParam<const attune_kernel *> {
+protected:
+    const attune_kernel &kernel() const { return *GetParam(); }
+    attune_type type() const { return kernel().dtype; }
+
+    AttentionProblem problem(int64_t queries, int64_t keys, int64_t batch = 1, int64_t query_heads = 2, int64_t key_heads = 1) {
+        const int64_t dim = head_dim_or(kernel(), 64);
+        return rounded_inputs(type(), normal_problem({batch, query_heads, key_heads, queries, keys, dim, dim}, random));
+    }
+
+    HalfRun run(const AttentionProblem &p, bool with_lse = true) {
+        AttentionDesc desc;
+        desc.dtype = type(), desc.head_dim = p.dim(), desc.schedule = kernel().schedule, desc.device = ATTUNE_CUDA;
+        desc.mask = p.mask, desc.score = p.score_text();
+        const Result<AttentionPlan> plan = AttentionPlan::create(desc);
+        if (!plan.ok()) return {plan.status(), {}, {}, {}};
+        EXPECT_STREQ(plan.value().kernel().name, kernel().name);
+        DeviceMemory memory;
+        const HalfTensor q(type(), p.q), k(type(), p.k), v(type(), p.v);
+        const HalfTensor out(type(), Tensor<float>({p.batch(), p.query_heads(), p.queries(), p.value_dim()}));
+        const Tensor<float> lse({p.batch(), p.query_heads(), p.queries()});
+        const attune_tensor out_there = memory.upload(out.view()), lse_there = memory.upload(lse.view());
+        AttentionArgs args(memory.upload(q.view()), memory.upload(k.view()), memory.upload(v.view()), out_there);
+        if (with_lse) args.lse = &lse_there;
+        attune_tensor lengths, offsets, bias, sinks;
+        if (!p.key_lengths.empty()) lengths = integers(p.key_lengths, memory), args.key_lengths = &lengths;
+        if (!p.offsets.empty()) offsets = integers(p.offsets, memory), args.offsets = &offsets;
+        if (p.bias) bias = memory.upload(p.bias->view()), args.bias = &bias;
+        if (p.sinks) sinks = memory.upload(p.sinks->view()), args.sinks = &sinks;
+        if (p.offset) args.has_offset = 1, args.offset = *p.offset;
+        if (p.scale) args.has_scale = 1, args.scale = *p.scale;
+        args.softcap = p.softcap, args.temperature = p.temperature;
+        const Status status = plan.value().run(args);
+        if (!status.ok()) return {status, {}, {}, {}};
+        memory.download(out_there, out.view()), memory.download(lse_there, lse.view());
+        return {status, out.values(), to_double(lse), {}};
+    }
+
+    void expect_right(const AttentionProblem &p) {
+        SCOPED_TRACE(describe(p));
+        const HalfRun got = run(p);
+        ASSERT_TRUE(got.status.ok()) << got.status.message;
+        expect_accurate(type(), p, got);
+    }
+
+private:
+    static attune_tensor integers(const std::vector<int64_t> &values, DeviceMemory &memory) {
+        std::vector<int32_t> narrow(values.begin(), values.end());
+        const auto count = static_cast<int64_t>(narrow.size());
+        return memory.upload(attune_contiguous(narrow.data(), ATTUNE_I32, 1, &count));
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Prebuilt, CudaAttention, ::testing::ValuesIn(cuda_kernels()), kernel_name);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CudaAttention);
+
+TEST_P(CudaAttention, AroundTheTiles) {
+    for (auto [queries, keys] : {std::pair<int64_t, int64_t>{1, 1}, {1, 97}, {13, 33}, {64, 64}, {65, 129}, {130, 70}})
+        expect_right(problem(queries, keys));
+}
+
+TEST_P(CudaAttention, HeadsThatShareKeys) { expect_right(problem(21, 45, 2, 6, 2)); }
+
+TEST_P(CudaAttention, UnderMasks) {
+    for (const char *mask : {"causal", "window(9, 3)", "window(40, 0)", "causal & window(20, -1)"}) {
+        AttentionProblem p = problem(141, 141);
+        p.mask = mask;
+        expect_right(p);
+    }
+}
+
+TEST_P(CudaAttention, AtAnOffset) {
+    for (auto [queries, keys, offset] : {std::tuple<int64_t, int64_t, int64_t>{13, 141, 100}, {100, 13, -20}, {70, 70, 1000}, {70, 70, -1000}}) {
+        AttentionProblem p = problem(queries, keys);
+        p.mask = "causal & window(30, 0)", p.offset = offset;
+        expect_right(p);
+    }
+}
+
+TEST_P(CudaAttention, LengthsAndOffsetsOfEachItem) {
+    AttentionProblem p = problem(40, 100, 4, 2, 2);
+    p.key_lengths = {100, 0, 1, 65};
+    expect_right(p);
+    p.mask = "causal", p.offsets = {60, 3, -1, 25};
+    expect_right(p);
+}
+
+TEST_P(CudaAttention, ScoresOfEveryKind) {
+    AttentionProblem p = problem(37, 75, 1, 6, 3);
+    p.softcap = 2;
+    expect_right(p);
+    p.scale = -0.3f, p.temperature = 0.5f;
+    expect_right(p);
+    p.softcap = 0, p.offset = 11, p.alibi = true;
+    expect_right(p);
+    p.bias = Tensor<float>({1, 6, 1, 75});
+    random.fill_normal(*p.bias, 2);
+    expect_right(p);
+    p.scale = 0.0f;
+    expect_right(p);
+}
+
+TEST_P(CudaAttention, MinusInfinityInABiasMasks) {
+    AttentionProblem p = problem(33, 70);
+    p.bias = Tensor<float>({1, 1, 33, 70});
+    p.bias->each([&](float &value) { value = random.chance(0.25) ? -INFINITY : 0.5f; });
+    for (int64_t j = 0; j < 70; j++)
+        (*p.bias)(0, 0, 7, j) = -INFINITY;
+    expect_right(p);
+}
+
+TEST_P(CudaAttention, Sinks) {
+    AttentionProblem p = problem(20, 40, 1, 4, 2);
+    p.sinks = Tensor<float>({4});
+    random.fill_normal(*p.sinks, 1);
+    p.mask = "causal", p.offset = -5; // rows of the sink alone among them
+    expect_right(p);
+}
+
+TEST_P(CudaAttention, WithoutKeysAndWithoutQueries) {
+    expect_right(problem(5, 0));
+    const HalfRun empty = run(problem(0, 5));
+    EXPECT_TRUE(empty.status.ok()) << empty.status.message;
+}
+
+TEST_P(CudaAttention, TheSameBitsWithoutTheLogSumExp) {
+    const AttentionProblem p = problem(70, 90);
+    EXPECT_EQ(run(p).out, run(p, false).out);
+}
+
+TEST_P(CudaAttention, WhatIsMaskedChangesNoBit) {
+    AttentionProblem p = problem(25, 97, 2, 4, 2);
+    for (const std::vector<int64_t> &lengths : {std::vector<int64_t>{40, 0}, {97, 41}}) {
+        p.key_lengths = lengths;
+        const HalfRun clean = run(p);
+        ASSERT_TRUE(clean.status.ok()) << clean.status.message;
+        for (float value : {NAN, INFINITY, -INFINITY}) {
+            AttentionProblem spoilt = p;
+            spoilt.k = p.k.clone(), spoilt.v = p.v.clone();
+            for (int64_t b = 0; b < 2; b++)
+                for (int64_t j = lengths[b]; j < 97; j++)
+                    spoil_key(spoilt, b, j, value);
+            const HalfRun got = run(spoilt);
+            EXPECT_EQ(got.out, clean.out) << value;
+            EXPECT_EQ(got.lse, clean.lse) << value;
+        }
+    }
+}
+
+} // namespace
+} // namespace attune::test

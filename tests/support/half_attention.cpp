@@ -1,0 +1,59 @@
+#include "half_attention.h"
+
+#include <cmath>
+
+#include "compare.h"
+
+namespace attune::test {
+
+AttentionProblem rounded_inputs(attune_type type, const AttentionProblem &problem) {
+    for (const Tensor<float> &tensor : {problem.q, problem.k, problem.v})
+        tensor.each([&](float &value) { value = static_cast<float>(round_to(type, value)); });
+    return problem;
+}
+
+HalfRun rounded_to(attune_type type, const AttentionProblem &p, const AttentionAnswer &exact) {
+    HalfRun rounded;
+    const auto keys = static_cast<size_t>(p.keys()), width = static_cast<size_t>(p.value_dim());
+    for (size_t row = 0; row < exact.lse.size(); row++) {
+        const auto head = static_cast<int64_t>(row) / p.queries(), query_head = head % p.query_heads();
+        std::vector<double> terms(keys), out(width, 0);
+        double sum = p.sinks ? std::exp(static_cast<double>((*p.sinks)(query_head))) : 0;
+        for (size_t j = 0; j < keys; j++)
+            sum += terms[j] = std::exp(round_to(type, exact.biased[row * keys + j] / p.temperature));
+        for (size_t j = 0; j < keys; j++) {
+            const double kept = exact.dropped[row * keys + j] ? 0 : 1 / (1.0 - p.dropout);
+            const double weight = sum > 0 ? round_to(type, terms[j] / sum) * kept : 0;
+            rounded.weights.push_back(weight);
+            for (size_t d = 0; d < width; d++)
+                out[d] += weight * p.v(head / p.query_heads(), query_head / (p.query_heads() / p.key_heads()), j, d);
+        }
+        for (double value : out)
+            rounded.out.push_back(round_to(type, value));
+        rounded.lse.push_back(std::log(sum));
+    }
+    return rounded;
+}
+
+void expect_accurate(attune_type type, const AttentionProblem &p, const HalfRun &got, double factor) {
+    const AttentionAnswer exact = attention_in_double(p);
+    const HalfRun rounded = rounded_to(type, p, exact);
+    const double largest_v = largest_magnitude(to_double(p.v));
+    const auto limit = [&](const std::vector<double> &a, const std::vector<double> &b, double magnitude) {
+        return Tolerance{factor * largest_error(a, b) + half_ulp(type, magnitude)};
+    };
+    EXPECT_TRUE(agrees(got.out, exact.out, limit(rounded.out, exact.out, largest_v))) << "out";
+    EXPECT_TRUE(agrees(got.lse, exact.lse, limit(rounded.lse, exact.lse, 1), 0)) << "lse";
+    if (!got.weights.empty()) EXPECT_TRUE(agrees(got.weights, exact.weights, limit(rounded.weights, exact.weights, 0.5))) << "weights";
+}
+
+void spoil_key(const AttentionProblem &p, int64_t item, int64_t key, float value) {
+    for (int64_t h = 0; h < p.key_heads(); h++) {
+        for (int64_t d = 0; d < p.dim(); d++)
+            p.k(item, h, key, d) = value;
+        for (int64_t d = 0; d < p.value_dim(); d++)
+            p.v(item, h, key, d) = value;
+    }
+}
+
+} // namespace attune::test
