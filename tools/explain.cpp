@@ -108,7 +108,7 @@ void print_report(const ExplainOptions &options, const Grids &grids, const Runne
                percent(grids.blocks.count(BlockKind::empty), grids.block_count()),
                percent(grids.blocks.count(BlockKind::partial), grids.block_count()));
     if (!runner.refusal.empty())
-        fmt::print("kernel   none on device cuda: {}\n", runner.refusal);
+        fmt::print("kernel   none: {}\n", runner.refusal);
     else if (runner.cmake.empty())
         fmt::print("kernel   {}\n", runner.kernel);
     else

@@ -10,7 +10,6 @@ namespace attune::tools {
 
 struct Gpu::Functions {
     int (*retain)(void **context, int device);
-    int (*release_context)(int device);
     int (*push)(void *context);
     int (*pop)(void **context);
     int (*allocate)(uint64_t *pointer, size_t bytes);
@@ -38,7 +37,6 @@ const Gpu::Functions &Gpu::functions() {
             if (!function) failure("libcuda.so.1 has no {}", name);
         };
         find(f.retain, "cuDevicePrimaryCtxRetain");
-        find(f.release_context, "cuDevicePrimaryCtxRelease_v2");
         find(f.push, "cuCtxPushCurrent_v2");
         find(f.pop, "cuCtxPopCurrent_v2");
         find(f.allocate, "cuMemAlloc_v2");
@@ -59,8 +57,7 @@ Gpu::Gpu() {
 
 Gpu::~Gpu() {
     void *context = nullptr;
-    functions().pop(&context);
-    functions().release_context(0);
+    functions().pop(&context); // which stays until the process ends: the library uses it, too
 }
 
 uint64_t Gpu::allocate(int64_t bytes) const {
