@@ -1,5 +1,6 @@
 #include "attention_options.h"
 
+#include "device.h"
 #include "error.h"
 
 namespace attune::tools {
@@ -94,6 +95,7 @@ void add_attention_options(CLI::App &app, AttentionOptions &options) {
     add_scores(app, options);
     add_positions(app, options);
     add_run_options(app, options.run);
+    add_device(app, options.run.device);
 }
 
 } // namespace attune::tools

@@ -7,6 +7,7 @@
 
 #include "attune/attune.hpp"
 #include "commands.h"
+#include "device.h"
 #include "error.h"
 #include "mask_picture.h"
 #include "mask_question.h"
@@ -23,21 +24,29 @@ struct ExplainOptions {
     BlockSize block{32, 12}; // a tile of queries x a panel of keys: what flash skips at once on AVX-512
     int64_t head_dim = 64;
     std::string svg; // path; empty: not given
+    std::string device = "cpu", dtype = "f32";
     bool json = false;
 };
 
-/** Who runs the mask: a linked kernel, or the call of CMake's that makes one. */
+/** Who runs the mask: a linked kernel, or the call of CMake's that makes one; on a GPU, why none does. */
 struct Runner {
-    std::string kernel, cmake;
+    std::string kernel, cmake, refusal;
 };
 
-Runner runner_of(const std::string &mask, int64_t head_dim) {
+Runner runner_of(const ExplainOptions &options) {
+    const bool cuda = options.device == "cuda", f32 = options.dtype == "f32";
     AttentionDesc desc;
-    desc.head_dim = head_dim;
-    desc.mask = mask;
+    desc.dtype = f32 ? ATTUNE_F32 : options.dtype == "f16" ? ATTUNE_F16 : ATTUNE_BF16;
+    desc.head_dim = options.head_dim;
+    desc.mask = options.mask.text;
+    desc.device = cuda ? ATTUNE_CUDA : ATTUNE_CPU;
     const Result<AttentionPlan> plan = AttentionPlan::create(desc);
-    if (plan) return {plan->kernel().name, ""};
-    return {"", fmt::format("attune_add_kernel(my_attention MASK \"{}\" HEAD_DIM {})", mask, head_dim)};
+    if (plan) return {plan->kernel().name, "", ""};
+    if (cuda) return {"", "", plan.status().message};
+    return {"",
+            fmt::format("attune_add_kernel(my_attention MASK \"{}\" HEAD_DIM {}{})", options.mask.text, options.head_dim,
+                        f32 ? "" : " DTYPE " + options.dtype),
+            ""};
 }
 
 /** The mask cut up in three ways: as work, and as each picture shows it. */
@@ -63,7 +72,7 @@ void print_json(const ExplainOptions &options, const Grids &grids, const Runner 
     for (int64_t row = 0; row < grids.blocks.rows(); ++row)
         grid.push_back(grids.blocks.line(row));
     const auto count = [&](BlockKind kind) { return grids.blocks.count(kind); };
-    const Json report = {
+    Json report = {
         {"mask", options.mask.text},
         {"queries", options.mask.queries},
         {"keys", options.mask.keys},
@@ -79,6 +88,7 @@ void print_json(const ExplainOptions &options, const Grids &grids, const Runner 
         {"attune_add_kernel", named(runner.cmake)},
         {"grid", std::move(grid)},
     };
+    if (options.device == "cuda") report["refusal"] = named(runner.refusal);
     fmt::print("{}\n", report.dump(2));
 }
 
@@ -97,7 +107,9 @@ void print_report(const ExplainOptions &options, const Grids &grids, const Runne
     fmt::print("skipped  {:.1f} % of the blocks; {:.1f} % are computed and masked\n",
                percent(grids.blocks.count(BlockKind::empty), grids.block_count()),
                percent(grids.blocks.count(BlockKind::partial), grids.block_count()));
-    if (runner.cmake.empty())
+    if (!runner.refusal.empty())
+        fmt::print("kernel   none: {}\n", runner.refusal);
+    else if (runner.cmake.empty())
         fmt::print("kernel   {}\n", runner.kernel);
     else
         fmt::print("kernel   none that is linked in runs it; this line of CMake makes one:\n         {}\n", runner.cmake);
@@ -108,7 +120,7 @@ void explain(const ExplainOptions &options) {
     std::string svg;
     OutputSet outputs;
     if (!options.svg.empty()) outputs.add("--svg", options.svg, svg);
-    const Runner runner = runner_of(options.mask.text, options.head_dim);
+    const Runner runner = runner_of(options);
 
     Grids grids(options);
     std::vector<BlockGrid *> wanted = {&grids.blocks};
@@ -127,6 +139,11 @@ BlockSize parse_block(const std::string &text) {
     const std::size_t cross = text.find('x');
     if (cross == std::string::npos) bad_argument("--block is {}; it must be two integers, as in 32x12", text);
     return {parse_integer("--block", text.substr(0, cross), 1, largest), parse_integer("--block", text.substr(cross + 1), 1, largest)};
+}
+
+std::string parse_dtype(const std::string &text) {
+    if (text != "f32" && text != "f16" && text != "bf16") bad_argument("--dtype is {}; it must be f32, f16 or bf16", text);
+    return text;
 }
 
 void add_data(CLI::App &app, MaskOptions &mask) {
@@ -156,6 +173,10 @@ void add_explain(CLI::App &parent) {
         "Blocks that are skipped at once, queries x keys; 32x12 by default, which is what flash skips on AVX-512");
     add_data(*app, options->mask);
     add_integer(*app, "--head-dim", options->head_dim, 1, largest, "D of the kernel that is looked for; 64 by default");
+    add_device(*app, options->device);
+    app->add_option_function<std::string>(
+        "--dtype", [options](const std::string &text) { options->dtype = parse_dtype(text); },
+        "Type of the kernel that is looked for: f32, the default, f16 or bf16");
     add_text(*app, "--svg", options->svg, "Also write the picture to this file");
     app->add_flag("--json", options->json, "Print one JSON object instead: the counts, and each block as . + or #")
         ->disable_flag_override();

@@ -7,18 +7,26 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "attune/attune.h"
+#include "attune/attune.hpp"
 #include "commands.h"
+#include "device.h"
 #include "table.h"
 
 namespace attune::tools {
 namespace {
 
-std::vector<const attune_kernel *> kernels() {
-    std::vector<const attune_kernel *> all;
+struct ListOptions {
+    std::string device; // empty: all
+    bool json = false;
+};
+
+const char *device_name(const attune_kernel &kernel) { return kernel.device == ATTUNE_CUDA ? "cuda" : "cpu"; }
+
+std::vector<const attune_kernel *> kernels(const std::string &device) {
+    std::vector<const attune_kernel *> wanted;
     for (int32_t i = 0; i < attune_kernel_count(); ++i)
-        all.push_back(attune_kernel_at(i));
-    return all;
+        if (device.empty() || device == device_name(*attune_kernel_at(i))) wanted.push_back(attune_kernel_at(i));
+    return wanted;
 }
 
 std::vector<std::string> targets(const attune_kernel &kernel) {
@@ -29,8 +37,9 @@ std::vector<std::string> targets(const attune_kernel &kernel) {
     return names;
 }
 
-/** The class of CPU a Halide target string is for, in the words of attune_cpu_class(). */
-std::string cpu_class(const std::string &target) {
+/** A target in a word: a GPU's architecture as it is, of a Halide target string the class of CPU, as attune_cpu_class() has it. */
+std::string target_text(const attune_kernel &kernel, const std::string &target) {
+    if (kernel.device == ATTUNE_CUDA) return target;
     if (target.find("avx512_zen4") != std::string::npos) return "avx512_bf16";
     for (const char *name : {"avx512", "avx2"})
         if (target.find(name) != std::string::npos) return name;
@@ -53,13 +62,14 @@ std::string width_text(const attune_kernel &kernel) {
                                                : fmt::format("{}, {}", kernel.head_dim, kernel.value_dim);
 }
 
-void print_json() {
-    nlohmann::ordered_json list = {{"cpu", attune_cpu_class()}, {"kernels", nlohmann::ordered_json::array()}};
-    for (const attune_kernel *kernel : kernels()) {
+void print_json(const ListOptions &options) {
+    nlohmann::ordered_json list = {{"cpu", attune_cpu_class()}, {"gpu", cuda_device_name()}, {"kernels", nlohmann::ordered_json::array()}};
+    for (const attune_kernel *kernel : kernels(options.device)) {
         const std::vector<std::string> params(kernel->params, kernel->params + kernel->param_count);
         list["kernels"].push_back({{"name", kernel->name},
                                    {"operation", kernel->operation},
                                    {"schedule", kernel->schedule},
+                                   {"device", device_name(*kernel)},
                                    {"dtype", type_name(kernel->dtype)},
                                    {"cache_dtype", type_name(kernel->cache_dtype)},
                                    {"head_dim", kernel->head_dim},
@@ -73,26 +83,29 @@ void print_json() {
     fmt::print("{}\n", list.dump(2));
 }
 
-void print_table() {
-    Table table{{"operation", "schedule", "type", "D", "mask", "targets", "kernel"}, std::vector<Align>(7, Align::left), {}};
-    for (const attune_kernel *kernel : kernels()) {
+void print_table(const ListOptions &options) {
+    Table table{{"operation", "schedule", "device", "type", "D", "mask", "targets", "kernel"}, std::vector<Align>(8, Align::left), {}};
+    for (const attune_kernel *kernel : kernels(options.device)) {
         std::vector<std::string> classes;
         for (const std::string &target : targets(*kernel))
-            classes.push_back(cpu_class(target));
-        table.rows.push_back({kernel->operation, kernel->schedule, type_text(*kernel), width_text(*kernel),
+            classes.push_back(target_text(*kernel, target));
+        table.rows.push_back({kernel->operation, kernel->schedule, device_name(*kernel), type_text(*kernel), width_text(*kernel),
                               *kernel->mask ? kernel->mask : "at run time", fmt::format("{}", fmt::join(classes, " ")), kernel->name});
     }
     table.print();
     fmt::print("\nThis CPU runs them as {}.\n", attune_cpu_class());
+    const Status gpu = cuda_status();
+    fmt::print("{}\n", gpu ? fmt::format("The GPU is {}.", cuda_device_name()) : fmt::format("No GPU: {}.", gpu.message));
 }
 
 } // namespace
 
 void add_list(CLI::App &parent) {
     CLI::App *list = parent.add_subcommand("list", "List the kernels, schedules and targets that are linked in");
-    const auto json = std::make_shared<bool>(false);
-    list->add_flag("--json", *json, "Print one JSON object")->disable_flag_override();
-    list->callback([json] { *json ? print_json() : print_table(); });
+    const auto options = std::make_shared<ListOptions>();
+    add_device(*list, options->device, "cpu or cuda: kernels for that alone; all by default");
+    list->add_flag("--json", options->json, "Print one JSON object")->disable_flag_override();
+    list->callback([options] { options->json ? print_json(*options) : print_table(*options); });
 }
 
 } // namespace attune::tools

@@ -37,10 +37,11 @@ CLI::Option *add_float(CLI::App &app, const std::string &name, float &target, co
 CLI::Option *add_double(CLI::App &app, const std::string &name, double &target, const Limit &limit, const std::string &help);
 CLI::Option *add_integer(CLI::App &app, const std::string &name, int64_t &target, int64_t low, int64_t high, const std::string &help);
 
-/** What every operation takes: --schedule and --threads. */
+/** What every operation takes: --schedule and --threads; and --device, which add_device declares for some. */
 struct RunOptions {
     std::string schedule; // empty: Attune's choice
     int64_t threads = 0;  // 0: every CPU this process may use
+    std::string device = "cpu";
 
     attune_call call() const;
 };

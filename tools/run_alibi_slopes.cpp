@@ -4,6 +4,7 @@
 #include <string>
 
 #include "commands.h"
+#include "device.h"
 #include "error.h"
 #include "npy.h"
 #include "options.h"
@@ -23,7 +24,9 @@ void run_alibi_slopes(const AlibiCommand &command) {
     OutputSet outputs;
     outputs.add("-o", command.output, y);
     attune_call call = command.run.call();
-    require_ok(alibi_slopes(view(y), command.run.schedule, &call));
+    DeviceTensors tensors(command.run.device);
+    require_ok(alibi_slopes(tensors.output(view(y)), command.run.schedule, &call));
+    tensors.fetch();
     outputs.commit();
 }
 
@@ -36,6 +39,7 @@ void add_run_alibi_slopes(CLI::App &run) {
     add_integer(*app, "HEADS", command->heads, 0, std::numeric_limits<int32_t>::max(), "Number of heads")->required();
     add_text(*app, "-o,--output", command->output, "Output: <f4 [heads]")->required();
     add_run_options(*app, command->run);
+    add_device(*app, command->run.device);
     app->callback([command] { run_alibi_slopes(*command); });
 }
 

@@ -11,6 +11,7 @@
 #include "attention_options.h"
 #include "cache_files.h"
 #include "commands.h"
+#include "device.h"
 #include "error.h"
 #include "npy.h"
 #include "options.h"
@@ -36,12 +37,14 @@ public:
     AttentionCall &operator=(const AttentionCall &) = delete;
 
     void run() {
-        const Result<AttentionPlan> plan =
-            AttentionPlan::create({in_.q.type, in_.head_dim, in_.value_dim, options_.mask, options_.score, options_.position,
-                                   options_.run.schedule, nullptr, cache_ ? cache_->type() : in_.q.type});
+        const Result<AttentionPlan> plan = AttentionPlan::create(
+            {in_.q.type, in_.head_dim, in_.value_dim, options_.mask, options_.score, options_.position, options_.run.schedule, nullptr,
+             cache_ ? cache_->type() : in_.q.type, options_.run.device == "cuda" ? ATTUNE_CUDA : ATTUNE_CPU});
         require_ok(plan.status());
         Call call(static_cast<int32_t>(options_.run.threads));
-        require_ok(plan->run(args_, call));
+        DeviceTensors tensors(options_.run.device);
+        require_ok(plan->run(on_device(tensors), call));
+        tensors.fetch();
         if (cache_) cache_->lengthen(new_tokens_);
         outputs_.commit();
     }
@@ -58,6 +61,20 @@ private:
             return &tensor;
         }
     };
+
+    /** The arguments with the tensors that attention on a GPU takes; the library refuses the others by name. */
+    AttentionArgs on_device(DeviceTensors &tensors) const {
+        AttentionArgs args = args_;
+        if (tensors.device() == ATTUNE_CPU) return args;
+        args.q = tensors.input(args.q), args.k = tensors.input(args.k), args.v = tensors.input(args.v);
+        args.out = tensors.output(args.out);
+        args.lse = tensors.optional_output(args.lse);
+        args.bias = tensors.optional_input(args.bias, "--bias");
+        args.sinks = tensors.optional_input(args.sinks, "--sinks");
+        args.key_lengths = tensors.optional_input(args.key_lengths, "--key-lengths");
+        args.offsets = tensors.optional_input(args.offsets, "--offset");
+        return args;
+    }
 
     void set_numbers() {
         args_.has_scale = options_.scale.has_value();

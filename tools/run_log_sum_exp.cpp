@@ -4,6 +4,7 @@
 
 #include "axis_files.h"
 #include "commands.h"
+#include "device.h"
 #include "error.h"
 #include "options.h"
 #include "output_set.h"
@@ -25,8 +26,10 @@ void run_log_sum_exp(const LogSumExpCommand &command) {
     outputs.add("-o", command.output, y);
     attune_call call = command.run.call();
     LogSumExpOptions options = command.log_sum_exp;
-    options.axis = in.axis(), options.mask = in.mask(), options.schedule = command.run.schedule;
-    require_ok(log_sum_exp(in.x(), in.view_of(y), options, &call));
+    DeviceTensors tensors(command.run.device);
+    options.axis = in.axis(), options.mask = tensors.optional_input(in.mask(), "--mask-tensor"), options.schedule = command.run.schedule;
+    require_ok(log_sum_exp(tensors.input(in.x()), tensors.output(in.view_of(y)), options, &call));
+    tensors.fetch();
     outputs.commit();
 }
 
@@ -39,6 +42,7 @@ void add_run_log_sum_exp(CLI::App &run) {
     add_text(*app, "-o,--output", command->output, "Output: shape of X with 1 on the axis")->required();
     add_float(*app, "--temperature", command->log_sum_exp.temperature, positive, "T; 1 by default");
     add_run_options(*app, command->run);
+    add_device(*app, command->run.device);
     app->callback([command] { run_log_sum_exp(*command); });
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "commands.h"
+#include "device.h"
 #include "error.h"
 #include "npy.h"
 #include "options.h"
@@ -40,7 +41,12 @@ void run_merge(const MergeCommand &command) {
     outputs.add("-o", command.output, a.out);
     if (!command.lse.empty()) outputs.add("--lse", command.lse, a.lse);
     attune_call call = command.run.call();
-    require_ok(merge(a.views(), b.views(), a.views(), command.run.schedule, &call));
+    DeviceTensors tensors(command.run.device);
+    const auto on_device = [&](const Partial &partial) { return Partial{tensors.input(partial.out), tensors.input(partial.lse)}; };
+    // On the CPU the result takes the place of `a`; on a GPU it has one of its own.
+    const Partial merged = {tensors.output(a.views().out), tensors.output(a.views().lse)};
+    require_ok(merge(on_device(a.views()), on_device(b.views()), merged, command.run.schedule, &call));
+    tensors.fetch();
     outputs.commit();
 }
 
@@ -56,6 +62,7 @@ void add_run_merge(CLI::App &run) {
     add_text(*app, "-o,--output", command->output, "Output: the shape of A")->required();
     add_text(*app, "--lse", command->lse, "Also write the log-sum-exp of the union: the shape of A_LSE");
     add_run_options(*app, command->run);
+    add_device(*app, command->run.device);
     app->callback([command] { run_merge(*command); });
 }
 

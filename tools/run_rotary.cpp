@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "device.h"
 #include "error.h"
 #include "npy.h"
 #include "options.h"
@@ -30,10 +31,12 @@ void run_rotary(const RotaryCommand &command) {
     outputs.add("-o", command.output, y);
     attune_call call = command.run.call();
     RotaryOptions options = command.rotary;
-    options.positions = positions.view();
+    DeviceTensors tensors(command.run.device);
+    options.positions = tensors.optional_input(positions.view(), "--positions");
     options.axes = static_cast<int32_t>(command.axes);
     options.schedule = command.run.schedule;
-    require_ok(rotary(view(x), view(y), options, &call));
+    require_ok(rotary(tensors.input(view(x)), tensors.output(view(y)), options, &call));
+    tensors.fetch();
     outputs.commit();
 }
 
@@ -82,6 +85,7 @@ void add_run_rotary(CLI::App &run) {
                 "R, even: the leading channels turned; 0, the default: all");
     add_positions_options(*app, *command);
     add_run_options(*app, command->run);
+    add_device(*app, command->run.device);
     app->callback([command] { run_rotary(*command); });
 }
 

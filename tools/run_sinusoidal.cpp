@@ -4,6 +4,7 @@
 #include <string>
 
 #include "commands.h"
+#include "device.h"
 #include "error.h"
 #include "npy.h"
 #include "options.h"
@@ -26,7 +27,9 @@ void run_sinusoidal(const SinusoidalCommand &command) {
     attune_call call = command.run.call();
     SinusoidalOptions options = command.sinusoidal;
     options.schedule = command.run.schedule;
-    require_ok(sinusoidal(view(y), options, &call));
+    DeviceTensors tensors(command.run.device);
+    require_ok(sinusoidal(tensors.output(view(y)), options, &call));
+    tensors.fetch();
     outputs.commit();
 }
 
@@ -43,6 +46,7 @@ void add_run_sinusoidal(CLI::App &run) {
     add_double(*app, "--base", command->sinusoidal.base, positive, "Base of the frequencies; 10000 by default");
     add_integer(*app, "--offset", command->sinusoidal.offset, low, high, "Position of row 0; 0 by default");
     add_run_options(*app, command->run);
+    add_device(*app, command->run.device);
     app->callback([command] { run_sinusoidal(*command); });
 }
 

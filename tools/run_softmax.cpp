@@ -4,6 +4,7 @@
 
 #include "axis_files.h"
 #include "commands.h"
+#include "device.h"
 #include "error.h"
 #include "options.h"
 #include "output_set.h"
@@ -25,8 +26,10 @@ void run_softmax(const SoftmaxCommand &command) {
     outputs.add("-o", command.output, y);
     attune_call call = command.run.call();
     SoftmaxOptions options = command.softmax;
-    options.axis = in.axis(), options.mask = in.mask(), options.schedule = command.run.schedule;
-    require_ok(softmax(in.x(), in.view_of(y), options, &call));
+    DeviceTensors tensors(command.run.device);
+    options.axis = in.axis(), options.mask = tensors.optional_input(in.mask(), "--mask-tensor"), options.schedule = command.run.schedule;
+    require_ok(softmax(tensors.input(in.x()), tensors.output(in.view_of(y)), options, &call));
+    tensors.fetch();
     outputs.commit();
 }
 
@@ -40,6 +43,7 @@ void add_run_softmax(CLI::App &run) {
     add_float(*app, "--temperature", command->softmax.temperature, positive, "T; 1 by default");
     app->add_flag("--log", command->softmax.log, "Log-softmax")->disable_flag_override();
     add_run_options(*app, command->run);
+    add_device(*app, command->run.device);
     app->callback([command] { run_softmax(*command); });
 }
 

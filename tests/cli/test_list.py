@@ -18,9 +18,9 @@ class List(command.CommandTest):
         self.list = json.loads(self.run_well("list", "--json"))
 
     def test_json(self):
-        self.assertEqual(set(self.list), {"cpu", "kernels"})
+        self.assertEqual(set(self.list), {"cpu", "gpu", "kernels"})
         for kernel in self.list["kernels"]:
-            self.assertEqual(set(kernel), {"name", "operation", "schedule", "dtype", "cache_dtype", "head_dim", "value_dim", "mask", "score", "position", "params",
+            self.assertEqual(set(kernel), {"name", "operation", "schedule", "device", "dtype", "cache_dtype", "head_dim", "value_dim", "mask", "score", "position", "params",
                                            "targets"})
             self.assertIn(kernel["dtype"], ("f32", "f16", "bf16"))
             self.assertIn(kernel["cache_dtype"], (kernel["dtype"], "i8"))
@@ -38,9 +38,16 @@ class List(command.CommandTest):
 
     def test_table(self):
         lines = self.run_well("list").splitlines()
-        self.assertEqual(lines[0].split(), ["operation", "schedule", "type", "D", "mask", "targets", "kernel"])
-        self.assertEqual([line.split()[-1] for line in lines[1:-2]], [kernel["name"] for kernel in self.list["kernels"]])
-        self.assertEqual(lines[-1], f"This CPU runs them as {self.list['cpu']}.")
+        self.assertEqual(lines[0].split(), ["operation", "schedule", "device", "type", "D", "mask", "targets", "kernel"])
+        self.assertEqual([line.split()[-1] for line in lines[1:-3]], [kernel["name"] for kernel in self.list["kernels"]])
+        self.assertEqual(lines[-2], f"This CPU runs them as {self.list['cpu']}.")
+        gpu = self.list["gpu"]
+        self.assertTrue(lines[-1].startswith(f"The GPU is {gpu}." if gpu else "No GPU: device cuda"), lines[-1])
+
+    def test_one_device(self):
+        for device in "cpu", "cuda":
+            listed = json.loads(self.run_well("list", "--device", device, "--json"))["kernels"]
+            self.assertEqual(listed, [kernel for kernel in self.list["kernels"] if kernel["device"] == device])
 
     def test_the_cpu_class_can_be_lowered(self):
         lowered = json.loads(self.run_well("list", "--json", env={**os.environ, "ATTUNE_CPU": "x86-64"}))

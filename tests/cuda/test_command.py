@@ -1,0 +1,117 @@
+"""attune list, explain and run --device cuda, over the emulated driver: a GPU gives what the CPU gives."""
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "cli"))
+import command  # noqa: E402
+from npy import Array  # noqa: E402
+
+
+class Cuda(command.CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.list = json.loads(self.run_well("list", "--json", "--device", "cuda"))
+
+    def need(self, operation, dtype="f32"):
+        if not any((kernel["operation"], kernel["dtype"]) == (operation, dtype) for kernel in self.list["kernels"]):
+            self.skipTest(f"no kernel of {operation} for {dtype} on device cuda is linked in")
+
+    def check(self, *arguments, outputs=("-o",), tolerance=4e-6):
+        """Both devices write the same."""
+        for device in "cpu", "cuda":
+            files = [text for option in outputs for text in (option, f"{device}{option}.npy")]
+            self.run_well("run", *arguments, *files, "--device", device)
+        for option in outputs:
+            self.assert_close(f"cuda{option}.npy", self.read(f"cpu{option}.npy"), tolerance=tolerance)
+
+
+class List(Cuda):
+    def test_the_gpu_is_named(self):
+        self.assertIn("compute capability", self.list["gpu"])
+        self.assertTrue(self.run_well("list").splitlines()[-1].startswith("The GPU is "))
+
+    def test_kernels_name_architectures(self):
+        for kernel in self.list["kernels"]:
+            self.assertEqual(kernel["device"], "cuda")
+            for target in kernel["targets"]:
+                self.assertRegex(target, r"\A(sm_\d+a?|compute_\d+)\Z")
+
+
+class Explain(Cuda):
+    def test_the_kernel(self):
+        self.need("attention")
+        report = json.loads(self.run_well("explain", "causal", "--queries", 8, "--keys", 8, "--device", "cuda", "--json"))
+        self.assertIn(report["kernel"], [kernel["name"] for kernel in self.list["kernels"]])
+        self.assertIsNone(report["refusal"])
+
+    def test_a_mask_of_other_terms(self):
+        text = self.run_well("explain", "prefix(3)", "--queries", 8, "--keys", 8, "--device", "cuda")
+        self.assertIn("kernel   none: the mask has prefix; on device cuda", text)
+
+
+class Attention(Cuda):
+    def setUp(self):
+        super().setUp()
+        self.need("attention")
+        self.write("q.npy", self.normal(2, 4, 5, 64))
+        self.write("k.npy", self.normal(2, 2, 9, 64))
+        self.write("v.npy", self.normal(2, 2, 9, 64))
+
+    def test_masks(self):
+        for mask in "none", "causal(bottom_right)", "window(2, 1, top_left) & causal(bottom_right)":
+            self.check("attention", "q.npy", "k.npy", "v.npy", "--mask", mask, outputs=("-o", "--lse"))
+
+    def test_lengths_and_offsets_of_64_bits(self):
+        self.write("lengths.npy", Array((2,), [9, 4], "<i8"))
+        self.write("offsets.npy", Array((2,), [4, 0], "<i8"))
+        self.check("attention", "q.npy", "k.npy", "v.npy", "--mask", "causal", "--key-lengths", "lengths.npy", "--offset", "offsets.npy")
+
+    def test_bias_and_sinks(self):
+        self.write("bias.npy", self.normal(4, 1, 9))
+        self.write("sinks.npy", self.normal(4))
+        self.check("attention", "q.npy", "k.npy", "v.npy", "--bias", "bias.npy", "--sinks", "sinks.npy", "--temperature", "0.7")
+
+    def test_what_is_refused(self):
+        attention = ("run", "attention", "q.npy", "k.npy", "v.npy", "-o", "o.npy", "--device", "cuda")
+        self.refuse(*attention, "--weights", "w.npy", says="weights is given; attention on device cuda takes")
+        self.refuse(*attention, "--dropout", "0.5", says="dropout is given")
+        self.refuse(*attention, "--mask", "prefix(3)", says="the mask has prefix")
+        self.refuse(*attention, "--position", "rotary(half)", says="desc.position")
+        self.refuse(*attention, "--schedule", "flash", says='schedule is "flash"; the schedules of attention on device cuda are')
+
+
+class Functions(Cuda):
+    def test_softmax(self):
+        self.need("softmax")
+        self.write("x.npy", self.normal(3, 40))
+        self.check("softmax", "x.npy", "--temperature", "0.5")
+
+    def test_log_sum_exp(self):
+        self.need("log_sum_exp")
+        self.write("x.npy", self.normal(3, 40))
+        self.check("log-sum-exp", "x.npy")
+
+    def test_rotary(self):
+        self.need("rotary_half")
+        self.need("token_positions")
+        self.write("x.npy", self.normal(2, 3, 5, 64))
+        self.check("rotary", "x.npy", "--offset", "7", tolerance=1e-5)
+
+    def test_sinusoidal(self):
+        self.need("sinusoidal")
+        self.need("token_positions")
+        self.check("sinusoidal", "--tokens", 5, "--dim", 64, tolerance=1e-5)
+
+    def test_slopes(self):
+        self.need("alibi_slopes")
+        self.check("alibi-slopes", 12)
+
+
+class Options(Cuda):
+    def test_device(self):
+        self.refuse("run", "alibi-slopes", 8, "-o", "y.npy", "--device", "gpu", says="--device is gpu; it must be cpu or cuda")
+
+
+if __name__ == "__main__":
+    command.main()

@@ -1,0 +1,81 @@
+#include "gpu.h"
+
+#include <dlfcn.h>
+
+#include <type_traits>
+
+#include "error.h"
+
+namespace attune::tools {
+
+struct Gpu::Functions {
+    int (*retain)(void **context, int device);
+    int (*push)(void *context);
+    int (*pop)(void **context);
+    int (*allocate)(uint64_t *pointer, size_t bytes);
+    int (*release)(uint64_t pointer);
+    int (*to_device)(uint64_t to, const void *from, size_t bytes);
+    int (*to_host)(void *to, uint64_t from, size_t bytes);
+    int (*wait)();
+};
+
+namespace {
+
+void require(int result, const char *what) {
+    if (result != 0) failure("CUDA failed to {} with error {}", what, result);
+}
+
+} // namespace
+
+const Gpu::Functions &Gpu::functions() {
+    static const Functions found = [] {
+        require_ok(cuda_status());
+        void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+        Functions f = {};
+        const auto find = [&](auto *&function, const char *name) {
+            function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(library ? dlsym(library, name) : nullptr);
+            if (!function) failure("libcuda.so.1 has no {}", name);
+        };
+        find(f.retain, "cuDevicePrimaryCtxRetain");
+        find(f.push, "cuCtxPushCurrent_v2");
+        find(f.pop, "cuCtxPopCurrent_v2");
+        find(f.allocate, "cuMemAlloc_v2");
+        find(f.release, "cuMemFree_v2");
+        find(f.to_device, "cuMemcpyHtoD_v2");
+        find(f.to_host, "cuMemcpyDtoH_v2");
+        find(f.wait, "cuCtxSynchronize");
+        return f;
+    }();
+    return found;
+}
+
+Gpu::Gpu() {
+    void *context = nullptr;
+    require(functions().retain(&context, 0), "make a context on device 0");
+    require(functions().push(context), "enter the context");
+}
+
+Gpu::~Gpu() {
+    void *context = nullptr;
+    functions().pop(&context); // which stays until the process ends: the library uses it, too
+}
+
+uint64_t Gpu::allocate(int64_t bytes) const {
+    uint64_t pointer = 0;
+    require(functions().allocate(&pointer, bytes > 0 ? static_cast<size_t>(bytes) : 1), "allocate memory");
+    return pointer;
+}
+
+void Gpu::release(uint64_t pointer) const { functions().release(pointer); }
+
+void Gpu::to_device(uint64_t to, const void *from, int64_t bytes) const {
+    if (bytes > 0) require(functions().to_device(to, from, static_cast<size_t>(bytes)), "copy an input");
+}
+
+void Gpu::to_host(void *to, uint64_t from, int64_t bytes) const {
+    if (bytes > 0) require(functions().to_host(to, from, static_cast<size_t>(bytes)), "copy an output");
+}
+
+void Gpu::wait() const { require(functions().wait(), "finish the call"); }
+
+} // namespace attune::tools

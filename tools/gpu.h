@@ -1,0 +1,28 @@
+// The few functions of NVIDIA's driver that the command needs itself: memory, copies, time. The library has its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace attune::tools {
+
+/** A context on device 0, made the thread's current one, so that the library's calls run there. Errors are CommandErrors. */
+class Gpu {
+public:
+    Gpu();
+    ~Gpu();
+    Gpu(const Gpu &) = delete;
+    Gpu &operator=(const Gpu &) = delete;
+
+    uint64_t allocate(int64_t bytes) const;
+    void release(uint64_t pointer) const;
+    void to_device(uint64_t to, const void *from, int64_t bytes) const;
+    void to_host(void *to, uint64_t from, int64_t bytes) const;
+    void wait() const; // for all that was launched
+
+private:
+    struct Functions;
+    static const Functions &functions();
+};
+
+} // namespace attune::tools
