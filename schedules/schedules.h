@@ -62,6 +62,9 @@ void vectorized_add_positions(const dsl::AddPositions &added, const Machine &mac
 
 namespace cuda {
 
+dsl::TileShape simt_shape(const Machine &machine, int head_dim, const Halide::Expr &keys);
+void simt_attention(const dsl::AttentionTiles &attention, const Machine &machine);
+
 int softmax_lanes(const Machine &machine, int head_dim, const Halide::Expr &keys);
 int softmax_column_lanes(const Machine &machine, int head_dim, const Halide::Expr &keys);
 void simt_softmax(const dsl::Softmax &softmax, const Machine &machine);

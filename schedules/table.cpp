@@ -16,6 +16,14 @@ const std::vector<AttentionSchedule> &attention_schedules() {
     return table;
 }
 
+const std::vector<TilesSchedule> &tiles_schedules() {
+    static const std::vector<TilesSchedule> table = {
+        {"simt", "cuda", "a block of threads a tile of queries, scores and output in registers, no tensor cores", cuda::simt_shape,
+         cuda::simt_attention},
+    };
+    return table;
+}
+
 const std::vector<DecodeSchedule> &decode_schedules() {
     static const std::vector<DecodeSchedule> table = {
         {"decode", "x86", "few queries: a chunk of keys at a time, channels in vectors, every key read once for all heads that share it",

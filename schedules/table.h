@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "dsl/attention.h"
+#include "dsl/attention_tiles.h"
 #include "dsl/attention_weights.h"
 #include "dsl/decode.h"
 #include "dsl/linear.h"
@@ -27,6 +28,7 @@ template <typename Declared, typename Shape> struct Schedule {
 };
 
 using AttentionSchedule = Schedule<dsl::Attention, dsl::Blocking>;
+using TilesSchedule = Schedule<dsl::AttentionTiles, dsl::TileShape>;
 using DecodeSchedule = Schedule<dsl::Decode, dsl::DecodeBlocking>;
 using WeightsSchedule = Schedule<dsl::AttentionWeights, int>; // shape: keys a panel
 using SoftmaxSchedule = Schedule<dsl::Softmax, int>;          // shape: lanes
@@ -43,6 +45,7 @@ using TokenPositionsSchedule = Schedule<dsl::TokenPositions, int>;
 using AddPositionsSchedule = Schedule<dsl::AddPositions, int>;
 
 const std::vector<AttentionSchedule> &attention_schedules();
+const std::vector<TilesSchedule> &tiles_schedules();   // of attention, in the form for blocks of threads
 const std::vector<DecodeSchedule> &decode_schedules(); // of attention, in the form for few queries
 const std::vector<WeightsSchedule> &weights_schedules();
 const std::vector<SoftmaxSchedule> &softmax_schedules();

@@ -1,0 +1,191 @@
+// Attention for CUDA without tensor cores: a block of 16 x 8 threads a tile of queries.
+//
+// A thread has some rows of the tile, and of them a few keys of the scores and a few channels of the output, all in registers. Copies of
+// q, k and v pass through shared memory a chunk at a time, so that it takes as much of it for any number of channels.
+#include "dsl/axes.h"
+#include "schedules/schedules.h"
+
+namespace attune::schedules::cuda {
+
+using namespace dsl::axes;
+using Halide::Func;
+using Halide::LoopLevel;
+using Halide::MemoryType;
+using Halide::Stage;
+using Halide::TailStrategy;
+using Halide::Var;
+using Halide::VarOrRVar;
+
+namespace {
+
+constexpr int parts = 16, row_threads = 8; // threads along keys or channels, and along rows
+
+const Var task{"task"}, x{"x"}, y{"y"}, r{"r"}, k{"k"}, c{"c"}, g{"g"}, chunk{"chunk"};
+const Var d_low{"d_low"}, d_high{"d_high"}, a{"a"}, b{"b"}, e{"e"}, rest{"rest"};
+
+// The loops of one stage: `own` within a thread, innermost first and unrolled, then `loops` of the thread, the threads, `around` them all.
+void threads(Stage stage, const std::vector<VarOrRVar> &own, const std::vector<VarOrRVar> &loops, const Var &tx, const Var &ty,
+             const std::vector<VarOrRVar> &around = {}) {
+    std::vector<VarOrRVar> order = own;
+    order.insert(order.end(), loops.begin(), loops.end());
+    order.insert(order.end(), {tx, ty});
+    order.insert(order.end(), around.begin(), around.end());
+    stage.reorder(order).gpu_threads(tx, ty);
+    for (const VarOrRVar &v : own)
+        stage.unroll(v);
+}
+
+// What is computed in a block of threads is for one tile and one block of keys, which bounds inference can't always see.
+void in_one_block(Func f) {
+    for (const Var &axis : f.args())
+        for (const Var &single : {tile, block, head, batch})
+            if (axis.name() == single.name()) f.bound_extent(axis, 1);
+}
+
+struct Plan {
+    const dsl::AttentionTiles &t;
+    const int rows_per_thread = t.shape.rows / row_threads;
+    const Var part = t.part_sum.args()[0];
+
+    Stage rows(Stage stage) const { return stage.split(row, y, r, rows_per_thread); }
+    Stage keys(Stage stage) const { return rows(stage).split(key, x, k, t.shape.keys_per_part()); }
+    Stage channels(Stage stage) const {
+        return rows(stage).split(dim, g, x, dsl::TileShape::group * parts).split(x, x, c, dsl::TileShape::group);
+    }
+    // A row a thread.
+    Stage single_rows(Stage stage) const { return stage.split(row, y, x, parts); }
+
+    void results() const;
+    void operands() const;
+    void scores() const;
+    void weights() const;
+    void output() const;
+    void fold() const;
+};
+
+// q and k from memory in sectors of 8 channels, 4 rows of them a warp: in shared memory, transposed, they fall on 32 different banks.
+void transposed_copy(Func f, const Var &token_in_tile, int tokens) {
+    f.store_in(MemoryType::GPUShared).align_storage(token_in_tile, tokens + 4);
+    f.split(dim, d_high, d_low, 8).split(token_in_tile, rest, a, 2).split(rest, rest, b, 2).split(rest, rest, e, 4);
+    f.fuse(d_low, a, x).fuse(b, e, y);
+    threads(f, {d_high, rest}, {}, x, y);
+}
+
+void Plan::operands() const {
+    Func query = t.query, key_copy = t.key, value = t.value;
+    query.compute_at(t.dot, t.dims.y), transposed_copy(query, row, t.shape.rows);
+    key_copy.compute_at(t.dot, t.dims.y), transposed_copy(key_copy, key, t.shape.keys);
+    value.compute_at(t.output, t.values.y).store_in(MemoryType::GPUShared);
+    value.split(dim, d_high, x, parts).split(d_high, d_high, a, 2).split(key, rest, e, 4).fuse(a, e, y);
+    threads(value, {d_high, rest}, {}, x, y);
+}
+
+void Plan::scores() const {
+    Func dot = t.dot, score = t.score;
+    dot.compute_at(t.state, t.merge.y).store_in(MemoryType::Register);
+    threads(keys(dot), {r, k}, {}, x, y);
+    threads(keys(dot.update()), {r, k}, {t.dims.x}, x, y, {t.dims.y});
+    dot.update().unroll(t.dims.x, 4);
+    score.compute_at(t.state, t.merge.y).store_in(MemoryType::Register);
+    threads(keys(score), {r, k}, {}, x, y);
+    for (size_t stage = 0; stage < t.stages.size(); stage++)
+        threads(keys(score.update(int(stage))), {r, k}, {t.stages[stage].x}, x, y);
+    threads(keys(score.update(int(t.stages.size()))), {r, k}, {}, x, y);
+}
+
+void Plan::weights() const {
+    const LoopLevel block_of_keys(t.state, t.merge.y);
+    Func part_maximum = t.part_maximum, maximum = t.maximum, weight = t.weight, part_sum = t.part_sum;
+    Func shared = part_maximum.in(maximum);
+    shared.compute_at(block_of_keys).store_in(MemoryType::GPUShared).reorder_storage(row, part).align_storage(row, t.shape.rows + 1);
+    threads(rows(shared), {r}, {}, part, y);
+    part_maximum.compute_at(shared, part).unroll(row);
+    part_maximum.update().reorder(t.keys_of_part, row).unroll(t.keys_of_part).unroll(row);
+    maximum.compute_at(block_of_keys).store_in(MemoryType::GPUShared);
+    threads(single_rows(maximum), {}, {}, x, y);
+    threads(single_rows(maximum.update()), {t.parts}, {}, x, y);
+    weight.compute_at(block_of_keys).store_in(MemoryType::Register);
+    threads(keys(weight), {r, k}, {}, x, y);
+    part_sum.compute_at(block_of_keys).store_in(MemoryType::Register);
+    threads(rows(part_sum), {r}, {}, part, y);
+    threads(rows(part_sum.update()), {t.keys_of_part, r}, {}, part, y);
+}
+
+void Plan::output() const {
+    const LoopLevel block_of_keys(t.state, t.merge.y);
+    Func output = t.output, bits = t.bits, careful = t.careful, weight = t.weight;
+    Func shared = weight.in({output, careful});
+    shared.compute_at(block_of_keys).store_in(MemoryType::GPUShared).align_storage(row, t.shape.rows + 4);
+    threads(keys(shared), {r, k}, {}, x, y);
+    for (Func f : {output, bits, careful})
+        f.compute_at(block_of_keys).store_in(MemoryType::Register);
+    output.bound_extent(dim, t.shape.channels);
+    threads(channels(output), {c, g, r}, {}, x, y);
+    threads(channels(output.update()), {c, g, r}, {t.values.x}, x, y, {t.values.y});
+    output.update().unroll(t.values.x, 4);
+    threads(rows(bits), {r}, {}, part, y);
+    threads(rows(bits.update()), {t.channels, r}, {}, part, y);
+    threads(channels(careful), {c, g, r}, {}, x, y);
+    channels(careful.update()).reorder(c, g, t.careful_keys, r, x, y).gpu_threads(x, y).unroll(c).unroll(g).unroll(r);
+}
+
+void Plan::fold() const {
+    Func state = t.state;
+    const Var &slot = lane;
+    state.compute_at(t.attention, task).store_in(MemoryType::Register);
+    state.bound_extent(row, t.shape.rows).bound_extent(part, parts).bound_extent(slot, dsl::state::output + t.shape.channels_per_part());
+    threads(rows(state), {slot, r}, {}, part, y);
+    threads(rows(state.update()), {t.merge.x, r}, {}, part, y, {t.merge.y});
+}
+
+void Plan::results() const {
+    Func out = t.attention, lse = t.lse, shared = t.shared, total = t.total, attends = t.attends, closing = t.closing;
+    out.split(dim, chunk, dim, t.shape.channels, TailStrategy::GuardWithIf)
+        .split(token, task, row, t.shape.rows, TailStrategy::GuardWithIf);
+    channels(out);
+    out.reorder(c, g, r, chunk, x, y, task, head, batch).unroll(c).unroll(g).unroll(r);
+    out.gpu_blocks(task, head, batch).gpu_threads(x, y);
+    for (Func f : {t.item, t.slope})
+        f.compute_at(out, task).store_in(MemoryType::GPUShared);
+    for (Func f : {shared, total, attends, closing})
+        f.compute_at(out, task).store_in(MemoryType::GPUShared);
+    const Var which = shared.args()[0];
+    shared.bound(which, 0, 2).reorder_storage(row, part, which).align_storage(row, t.shape.rows + 1);
+    threads(rows(shared), {which, r}, {}, part, y);
+    threads(single_rows(total), {}, {}, x, y);
+    threads(single_rows(total.update()), {t.parts}, {}, x, y);
+    threads(single_rows(attends), {}, {}, x, y);
+    threads(single_rows(attends.update()), {}, {t.starved.x}, x, y);
+    closing.bound(which, 0, int(dsl::Fold::closing_count));
+    threads(single_rows(closing), {which}, {}, x, y);
+    lse.split(token, task, row, t.shape.rows, TailStrategy::GuardWithIf).split(row, y, x, parts);
+    lse.gpu_blocks(task, head, batch).gpu_threads(x, y);
+    lse.compute_with(out, task);
+}
+
+} // namespace
+
+// Registers are what limits: with 256 channels a thread has half the rows.
+dsl::TileShape simt_shape(const Machine &, int head_dim, const Halide::Expr &) {
+    dsl::TileShape shape;
+    shape.parts = parts;
+    shape.channels = head_dim == 64 || head_dim == 128 ? head_dim : 256;
+    shape.rows = shape.channels == 256 ? 32 : 64;
+    return shape;
+}
+
+void simt_attention(const dsl::AttentionTiles &t, const Machine &) {
+    const Plan plan{t};
+    for (const Func &f : {t.item, t.slope, t.query, t.key, t.value, t.dot, t.score, t.part_maximum, t.maximum, t.weight, t.part_sum})
+        in_one_block(f);
+    for (const Func &f : {t.output, t.bits, t.careful, t.state, t.shared, t.total, t.attends, t.closing})
+        in_one_block(f);
+    plan.results();
+    plan.fold();
+    plan.scores();
+    plan.weights();
+    plan.output();
+    plan.operands();
+}
+
+} // namespace attune::schedules::cuda
