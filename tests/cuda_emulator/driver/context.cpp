@@ -2,25 +2,49 @@
 #include <atomic>
 #include <mutex>
 #include <set>
-#include <vector>
 
 #include "driver.h"
 
 namespace attune::emulator {
 namespace {
 
+// Programs call while their own static objects are destroyed: nothing here may be gone by then.
 std::atomic<bool> initialised{false};
-std::mutex contexts_mutex;
-std::set<Context *> created;
 
-std::vector<Context *> &stack() {
-    thread_local std::vector<Context *> contexts;
-    return contexts;
+struct Contexts {
+    std::mutex mutex;
+    std::set<Context *> created;
+};
+
+Contexts &contexts() {
+    static auto *all = new Contexts;
+    return *all;
 }
 
+/** Those of a thread. */
+class Stack {
+public:
+    Context *top() const { return depth > 0 ? entries[depth - 1] : nullptr; }
+    void push(Context *context) {
+        require(depth < most, Status::invalid_value);
+        entries[depth++] = context;
+    }
+    void pop() {
+        require(depth > 0, Status::invalid_context);
+        --depth;
+    }
+
+private:
+    static constexpr int most = 64;
+    Context *entries[most];
+    int depth;
+};
+
+thread_local Stack stack;
+
 bool is_alive(Context *context) {
-    const std::lock_guard<std::mutex> lock(contexts_mutex);
-    return created.count(context) != 0 || (context == &device().primary && context->references > 0);
+    const std::lock_guard<std::mutex> lock(contexts().mutex);
+    return contexts().created.count(context) != 0 || (context == &device().primary && context->references > 0);
 }
 
 void require_alive(Context *context) { require(is_alive(context), Status::invalid_context); }
@@ -29,7 +53,7 @@ void require_alive(Context *context) { require(is_alive(context), Status::invali
 
 bool is_initialised() { return initialised; }
 
-Context *current_context() { return !stack().empty() && is_alive(stack().back()) ? stack().back() : nullptr; }
+Context *current_context() { return is_alive(stack.top()) ? stack.top() : nullptr; }
 
 } // namespace attune::emulator
 
@@ -48,23 +72,23 @@ DRIVER_API cuCtxCreate_v2(Context **context, unsigned, int ordinal) {
     return guarded([=] {
         require(ordinal == 0, Status::invalid_device);
         *context = new Context;
-        const std::lock_guard<std::mutex> lock(contexts_mutex);
-        created.insert(*context);
-        stack().push_back(*context);
+        stack.push(*context);
+        const std::lock_guard<std::mutex> lock(contexts().mutex);
+        contexts().created.insert(*context);
     });
 }
 DRIVER_API cuCtxDestroy_v2(Context *context) {
     return guarded([=] {
-        if (current_context() == context) stack().pop_back();
-        const std::lock_guard<std::mutex> lock(contexts_mutex);
-        require(created.erase(context) != 0, Status::invalid_context);
+        if (current_context() == context) stack.pop();
+        const std::lock_guard<std::mutex> lock(contexts().mutex);
+        require(contexts().created.erase(context) != 0, Status::invalid_context);
         delete context;
     });
 }
 DRIVER_API cuDevicePrimaryCtxRetain(Context **context, int ordinal) {
     return guarded([=] {
         require(ordinal == 0, Status::invalid_device);
-        const std::lock_guard<std::mutex> lock(contexts_mutex);
+        const std::lock_guard<std::mutex> lock(contexts().mutex);
         *context = &device().primary;
         ++device().primary.references;
     });
@@ -72,7 +96,7 @@ DRIVER_API cuDevicePrimaryCtxRetain(Context **context, int ordinal) {
 DRIVER_API cuDevicePrimaryCtxRelease_v2(int ordinal) {
     return guarded([=] {
         require(ordinal == 0, Status::invalid_device);
-        const std::lock_guard<std::mutex> lock(contexts_mutex);
+        const std::lock_guard<std::mutex> lock(contexts().mutex);
         require(device().primary.references > 0, Status::invalid_context);
         if (--device().primary.references == 0) device().primary.failed = Status::success;
     });
@@ -91,28 +115,30 @@ DRIVER_API cuDevicePrimaryCtxGetState(int ordinal, unsigned *flags, int *active)
         *active = device().primary.references > 0 ? 1 : 0;
     });
 }
-DRIVER_API cuDevicePrimaryCtxSetFlags_v2(int, unsigned) { return guarded([] {}); }
+DRIVER_API cuDevicePrimaryCtxSetFlags_v2(int, unsigned) {
+    return guarded([] {});
+}
 DRIVER_API cuCtxGetCurrent(Context **context) {
     return guarded([=] { *context = current_context(); });
 }
 DRIVER_API cuCtxSetCurrent(Context *context) {
     return guarded([=] {
         if (context != nullptr) require_alive(context);
-        if (!stack().empty()) stack().pop_back();
-        if (context != nullptr) stack().push_back(context);
+        if (stack.top() != nullptr) stack.pop();
+        if (context != nullptr) stack.push(context);
     });
 }
 DRIVER_API cuCtxPushCurrent_v2(Context *context) {
     return guarded([=] {
         require_alive(context);
-        stack().push_back(context);
+        stack.push(context);
     });
 }
 DRIVER_API cuCtxPopCurrent_v2(Context **context) {
     return guarded([=] {
-        require(!stack().empty(), Status::invalid_context);
-        if (context != nullptr) *context = stack().back();
-        stack().pop_back();
+        Context *top = stack.top();
+        stack.pop();
+        if (context != nullptr) *context = top;
     });
 }
 DRIVER_API cuCtxGetDevice(int *ordinal) {
@@ -139,5 +165,9 @@ DRIVER_API cuCtxGetStreamPriorityRange(int *least, int *greatest) {
         if (greatest != nullptr) *greatest = 0;
     });
 }
-DRIVER_API cuProfilerStart() { return guarded([] {}); }
-DRIVER_API cuProfilerStop() { return guarded([] {}); }
+DRIVER_API cuProfilerStart() {
+    return guarded([] {});
+}
+DRIVER_API cuProfilerStop() {
+    return guarded([] {});
+}

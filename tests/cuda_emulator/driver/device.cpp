@@ -69,9 +69,9 @@ static int attribute(int which) {
         return 4 << 20;
     case 39: // MAX_THREADS_PER_MULTIPROCESSOR
         return 2048;
-    case 41: // UNIFIED_ADDRESSING
-    case 40: // ASYNC_ENGINE_COUNT
-    case 31: // CONCURRENT_KERNELS
+    case 41:  // UNIFIED_ADDRESSING
+    case 40:  // ASYNC_ENGINE_COUNT
+    case 31:  // CONCURRENT_KERNELS
     case 115: // MEMORY_POOLS_SUPPORTED
         return 1;
     case 75:

@@ -14,8 +14,8 @@
 namespace attune::emulator {
 
 /** The PTX in what cuModuleLoadData gets: text, a fat binary, or the wrapper that host compilers put around one (magic 0x466243B1, with
- *  the address of the fat binary at byte 8). Of a fat binary it is the PTX of the highest architecture that is not above `target` (90: 9.0). Throws
- *  Error where there is none, or only machine code or compressed PTX. */
+ *  the address of the fat binary at byte 8). Of a fat binary it is the PTX of the highest architecture that is not above `target`
+ * (90: 9.0). Throws Error where there is none, or only machine code or compressed PTX. */
 std::string find_ptx(const void *image, int target);
 
 } // namespace attune::emulator

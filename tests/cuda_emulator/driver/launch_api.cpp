@@ -33,7 +33,8 @@ void check_block(const Function &function, const Launch &launch) {
     const PtxKernel &kernel = function.program->kernel;
     const uint64_t threads = uint64_t(launch.block[0]) * launch.block[1] * launch.block[2];
     const uint32_t *max = kernel.max_threads, *required = kernel.required_threads;
-    if (threads == 0 || threads > 1024 || launch.block[2] > 64) throw refused(function, "a block of " + triple(launch.block) + " threads is not 1 to 1024");
+    if (threads == 0 || threads > 1024 || launch.block[2] > 64)
+        throw refused(function, "a block of " + triple(launch.block) + " threads is not 1 to 1024");
     if (max[0] != 0 && threads > uint64_t(max[0]) * max[1] * max[2]) {
         throw refused(function, "a block of " + triple(launch.block) + " threads is above .maxntid " + triple(max));
     }
@@ -51,9 +52,10 @@ void check_shared(const Function &function, const Launch &launch) {
     const uint64_t limit = std::max(shared_without_opt_in, function.dynamic_shared_limit + fixed);
     if (fixed + launch.dynamic_shared <= limit) return;
     throw refused(function, std::to_string(fixed + launch.dynamic_shared) + " bytes of shared memory are above the limit of " +
-                                std::to_string(limit) + (launch.dynamic_shared + fixed <= device().shared_opt_in
-                                                             ? "; cuFuncSetAttribute raises it"
-                                                             : "; the device has " + std::to_string(device().shared_opt_in)));
+                                std::to_string(limit) +
+                                (launch.dynamic_shared + fixed <= device().shared_opt_in
+                                     ? "; cuFuncSetAttribute raises it"
+                                     : "; the device has " + std::to_string(device().shared_opt_in)));
 }
 
 /** From an array of pointers, or from a buffer that `extra` names. */
@@ -118,8 +120,8 @@ void check_attributes(const LaunchConfig &config) {
 
 using namespace attune::emulator;
 
-DRIVER_API cuLaunchKernel(Function *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
-                          unsigned shared, void *, void **parameters, void **extra) {
+DRIVER_API cuLaunchKernel(Function *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
+                          unsigned block_z, unsigned shared, void *, void **parameters, void **extra) {
     return guarded_in_context([=] {
         Launch launch;
         const unsigned grid[] = {grid_x, grid_y, grid_z}, block[] = {block_x, block_y, block_z};

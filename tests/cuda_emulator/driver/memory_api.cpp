@@ -38,7 +38,8 @@ struct Copy3D {
 };
 
 static DevicePointer line_of(const Side &side, size_t row, size_t plane) {
-    if (side.memory_type != 1 && side.memory_type != 2 && side.memory_type != 4) throw Error(Status::not_supported, "copies of arrays are not known");
+    if (side.memory_type != 1 && side.memory_type != 2 && side.memory_type != 4)
+        throw Error(Status::not_supported, "copies of arrays are not known");
     const DevicePointer base = side.memory_type == 1 ? number(side.host) : side.device;
     return base + side.x + side.pitch * (side.y + row + side.height * (side.z + plane));
 }
@@ -55,7 +56,8 @@ static void copy_3d(const Copy3D &copy) {
 template <class T> static void fill(DevicePointer to, T value, size_t count) {
     require_device_memory(to, count * sizeof(T), "memset");
     require(to % sizeof(T) == 0, Status::invalid_value);
-    for (size_t i = 0; i < count; ++i) std::memcpy(static_cast<T *>(pointer(to)) + i, &value, sizeof value);
+    for (size_t i = 0; i < count; ++i)
+        std::memcpy(static_cast<T *>(pointer(to)) + i, &value, sizeof value);
 }
 
 /** False for an attribute that isn't known, or of memory that isn't the device's. */
@@ -73,7 +75,7 @@ static bool pointer_attribute(void *result, int which, DevicePointer address) {
     case 3: // DEVICE_POINTER
         store(address);
         return true;
-    case 7: // BUFFER_ID
+    case 7:  // BUFFER_ID
     case 11: // RANGE_START_ADDR
         store(static_cast<DevicePointer>(allocation.begin));
         return true;
@@ -102,7 +104,9 @@ DRIVER_API cuMemAlloc_v2(DevicePointer *address, size_t bytes) {
     });
 }
 DRIVER_API cuMemFree_v2(DevicePointer address) {
-    return guarded_in_context([=] { require(address == 0 || device().memory.release(address), Status::invalid_value); });
+    // The memory goes even where a kernel failed before.
+    const bool released = address == 0 || device().memory.release(address);
+    return guarded_in_context([=] { require(released, Status::invalid_value); });
 }
 DRIVER_API cuMemAllocAsync(DevicePointer *address, size_t bytes, void *) { return cuMemAlloc_v2(address, bytes); }
 DRIVER_API cuMemFreeAsync(DevicePointer address, void *) { return cuMemFree_v2(address); }

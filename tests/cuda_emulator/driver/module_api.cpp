@@ -9,14 +9,16 @@
 namespace attune::emulator {
 
 Module::~Module() {
-    for (const auto &[name, address] : globals) device().memory.release(address);
+    for (const auto &[name, address] : globals)
+        device().memory.release(address);
 }
 
 static void check_target(const PtxModule &ptx) {
     const int capability = device().capability;
     if (ptx.target <= capability && (!ptx.only_this_target || ptx.target == capability)) return;
     throw Error(Status::no_binary_for_device, "the PTX is for architecture " + std::to_string(ptx.target) +
-                                                  (ptx.only_this_target ? " alone" : "") + ", the device has " + std::to_string(capability));
+                                                  (ptx.only_this_target ? " alone" : "") + ", the device has " +
+                                                  std::to_string(capability));
 }
 
 static void place_globals(const PtxModule &ptx, Module &module) {
@@ -71,8 +73,9 @@ static int function_attribute(const Function &function, int which) {
     case 6: // BINARY_VERSION
         return device().capability;
     case 8: // MAX_DYNAMIC_SHARED_SIZE_BYTES
-        return static_cast<int>(function.dynamic_shared_limit != 0 ? function.dynamic_shared_limit
-                                                                   : shared_without_opt_in - std::min(program.static_shared, shared_without_opt_in));
+        return static_cast<int>(function.dynamic_shared_limit != 0
+                                    ? function.dynamic_shared_limit
+                                    : shared_without_opt_in - std::min(program.static_shared, shared_without_opt_in));
     default:
         return 0;
     }
@@ -83,7 +86,8 @@ static void set_function_attribute(Function &function, int which, int value) {
     require(which == 8 && value >= 0, Status::invalid_value);
     const uint64_t limit = device().shared_opt_in - std::min(device().shared_opt_in, function.program->static_shared);
     if (static_cast<uint64_t>(value) > limit) {
-        throw Error(Status::invalid_value, "a kernel can have " + std::to_string(limit) + " bytes of dynamic shared memory, not " + std::to_string(value));
+        throw Error(Status::invalid_value,
+                    "a kernel can have " + std::to_string(limit) + " bytes of dynamic shared memory, not " + std::to_string(value));
     }
     function.dynamic_shared_limit = static_cast<uint64_t>(value);
 }
@@ -137,11 +141,13 @@ DRIVER_API cuFuncSetAttribute(Function *function, int which, int value) {
 DRIVER_API cuFuncSetCacheConfig(Function *, int) {
     return guarded_in_context([] {});
 }
-DRIVER_API cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, Function *function, int threads, size_t dynamic_shared, unsigned) {
+DRIVER_API cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, Function *function, int threads, size_t dynamic_shared,
+                                                                unsigned) {
     return guarded_in_context([=] {
         require(function != nullptr && threads > 0, Status::invalid_value);
         const uint64_t shared = function->program->static_shared + dynamic_shared + shared_reserved;
-        *blocks = static_cast<int>(std::min<uint64_t>({2048u / static_cast<unsigned>(threads), (device().shared_opt_in + shared_reserved) / shared, 32}));
+        *blocks = static_cast<int>(
+            std::min<uint64_t>({2048u / static_cast<unsigned>(threads), (device().shared_opt_in + shared_reserved) / shared, 32}));
     });
 }
 DRIVER_API cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, Function *function, int threads, size_t dynamic_shared) {

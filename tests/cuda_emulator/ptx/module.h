@@ -64,7 +64,7 @@ struct PtxKernel {
 };
 
 struct PtxModule {
-    int target = 0;               // 90 of sm_90
+    int target = 0;                // 90 of sm_90
     bool only_this_target = false; // sm_90a
     std::map<std::string, PtxKernel> kernels;
     std::map<std::string, Variable> variables;

@@ -66,7 +66,8 @@ void KernelParser::parse_registers() {
         if (cursor.take_if("<")) {
             const uint64_t count = cursor.take_number();
             cursor.expect(">");
-            for (uint64_t i = 0; i < count; ++i) declare(name + std::to_string(i), type);
+            for (uint64_t i = 0; i < count; ++i)
+                declare(name + std::to_string(i), type);
         } else {
             declare(name, type);
         }
@@ -98,7 +99,8 @@ void KernelParser::parse_statement() {
         if (!(kernel.registers[static_cast<size_t>(statement.guard)] == predicate_type)) throw cursor.error("the guard is no predicate");
     }
     std::istringstream opcode(cursor.take().text);
-    for (std::string part; std::getline(opcode, part, '.');) statement.parts.push_back(part);
+    for (std::string part; std::getline(opcode, part, '.');)
+        statement.parts.push_back(part);
     while (cursor.peek() != ";") {
         statement.operands.push_back(parse_operand());
         if (cursor.peek() != ";") cursor.expect(",");
@@ -150,7 +152,8 @@ Operand KernelParser::parse_address() {
         }
         const std::string name = cursor.take().text;
         const int reg = find_register(name);
-        if (operand.reg >= 0 || !operand.name.empty() || cursor.peek() == ",") throw cursor.error("the emulator does not know this address");
+        if (operand.reg >= 0 || !operand.name.empty() || cursor.peek() == ",")
+            throw cursor.error("the emulator does not know this address");
         if (reg >= 0) {
             operand.reg = reg;
         } else {

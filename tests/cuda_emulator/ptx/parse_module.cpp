@@ -12,7 +12,8 @@ public:
     explicit ModuleParser(const std::string &ptx) : cursor(tokenise(ptx)) {}
 
     PtxModule parse() {
-        while (!cursor.at_end()) parse_item();
+        while (!cursor.at_end())
+            parse_item();
         if (module.target == 0) throw Error(Status::invalid_ptx, "PTX: there is no .target");
         return std::move(module);
     }
@@ -33,7 +34,8 @@ private:
         } else if (directive == ".file") {
             cursor.skip_line();
         } else if (directive == ".section") {
-            while (cursor.peek() != "{") cursor.take();
+            while (cursor.peek() != "{")
+                cursor.take();
             cursor.skip_braces();
         } else if (directive == ".visible" || directive == ".weak" || directive == ".extern") {
             parse_linked(directive == ".extern");
@@ -62,7 +64,8 @@ private:
         if (name.substr(0, 3) != "sm_") throw cursor.error("expected sm_..., found \"" + name + "\"");
         module.target = std::atoi(name.c_str() + 3);
         module.only_this_target = name.back() == 'a';
-        while (cursor.take_if(",")) cursor.take();
+        while (cursor.take_if(","))
+            cursor.take();
     }
 
     void parse_kernel() {
@@ -70,9 +73,11 @@ private:
         kernel.line = cursor.line();
         kernel.name = cursor.take().text;
         if (cursor.take_if("(")) {
-            while (!cursor.take_if(")")) parse_parameter(kernel);
+            while (!cursor.take_if(")"))
+                parse_parameter(kernel);
         }
-        while (cursor.peek() != "{") parse_performance(kernel);
+        while (cursor.peek() != "{")
+            parse_performance(kernel);
         KernelParser(cursor, kernel).parse_body();
         const std::string name = kernel.name;
         if (!module.kernels.emplace(name, std::move(kernel)).second) throw cursor.error("kernel " + name + " is there twice");

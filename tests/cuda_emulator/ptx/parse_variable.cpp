@@ -65,7 +65,8 @@ static void parse_values(Cursor &cursor, size_t bytes, std::vector<uint8_t> &val
     values.insert(values.end(), first, first + bytes);
 }
 
-static void parse_one(Cursor &cursor, uint64_t element, uint64_t align, Space space, bool is_extern, std::map<std::string, Variable> &variables) {
+static void parse_one(Cursor &cursor, uint64_t element, uint64_t align, Space space, bool is_extern,
+                      std::map<std::string, Variable> &variables) {
     const std::string name = cursor.take().text;
     Variable variable;
     variable.space = space;

@@ -40,7 +40,8 @@ private:
             throw Error(Status::invalid_ptx, "PTX line " + std::to_string(line) + ": the comment has no end");
         }
         const size_t stop = end == std::string::npos ? text.size() : end + (long_comment ? 2 : 0);
-        for (; at < stop; ++at) line += text[at] == '\n';
+        for (; at < stop; ++at)
+            line += text[at] == '\n';
         return true;
     }
 

@@ -14,7 +14,9 @@ struct Type {
     int bits = 32;
 
     bool operator==(const Type &other) const { return kind == other.kind && bits == other.bits; }
-    bool is_float() const { return kind != Kind::bits && kind != Kind::unsigned_integer && kind != Kind::signed_integer && kind != Kind::predicate; }
+    bool is_float() const {
+        return kind != Kind::bits && kind != Kind::unsigned_integer && kind != Kind::signed_integer && kind != Kind::predicate;
+    }
     bool is_integer() const { return kind == Kind::bits || kind == Kind::unsigned_integer || kind == Kind::signed_integer; }
     bool is_signed() const { return kind == Kind::signed_integer; }
     bool is_pair() const { return kind == Kind::real_pair || kind == Kind::brain_pair; }

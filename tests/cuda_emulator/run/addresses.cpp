@@ -22,24 +22,28 @@ void Block::gather(Warp &w, const Instruction &x, uint32_t row, uint64_t *at) co
     const auto offset = static_cast<uint64_t>(x.immediate);
     if (x.wide_address) {
         const uint64_t *base = w.row<uint64_t>(x.rows[row]);
-        for (uint32_t lane = 0; lane < warp_size; ++lane) at[lane] = base[lane] + offset;
+        for (uint32_t lane = 0; lane < warp_size; ++lane)
+            at[lane] = base[lane] + offset;
     } else {
         const uint32_t *base = w.row<uint32_t>(x.rows[row]);
-        for (uint32_t lane = 0; lane < warp_size; ++lane) at[lane] = base[lane] + offset;
+        for (uint32_t lane = 0; lane < warp_size; ++lane)
+            at[lane] = base[lane] + offset;
     }
     if (w.exec == all_lanes) return;
     const uint64_t first = at[__builtin_ctz(w.exec)];
-    for (uint32_t lane = 0; lane < warp_size; ++lane) at[lane] = (w.exec >> lane & 1) != 0 ? at[lane] : first;
+    for (uint32_t lane = 0; lane < warp_size; ++lane)
+        at[lane] = (w.exec >> lane & 1) != 0 ? at[lane] : first;
 }
 
 static void check_alignment(const uint64_t *at, uint32_t bytes) {
     uint64_t any = 0;
-    for (uint32_t lane = 0; lane < warp_size; ++lane) any |= at[lane];
+    for (uint32_t lane = 0; lane < warp_size; ++lane)
+        any |= at[lane];
     if ((any & (bytes - 1)) == 0) return;
     for (uint32_t lane = 0; lane < warp_size; ++lane) {
         if ((at[lane] & (bytes - 1)) == 0) continue;
-        throw Error(Status::misaligned_address, "address " + hexadecimal(at[lane]) + " of lane " + std::to_string(lane) + " is no multiple of " +
-                                                    std::to_string(bytes));
+        throw Error(Status::misaligned_address, "address " + hexadecimal(at[lane]) + " of lane " + std::to_string(lane) +
+                                                    " is no multiple of " + std::to_string(bytes));
     }
 }
 
@@ -122,9 +126,11 @@ void Block::note_shared(const Warp &w, const uint8_t *at, uint32_t bytes, Access
 
 uint8_t *Block::shared_at(const Warp &w, uint64_t address, uint32_t bytes, uint32_t alignment, Access access) {
     const uint64_t end = shared_start + shared.size();
-    if (address < shared_start || address >= end || end - address < bytes) throw outside("shared memory", address, bytes, shared_start, end, 0);
+    if (address < shared_start || address >= end || end - address < bytes)
+        throw outside("shared memory", address, bytes, shared_start, end, 0);
     if (address % alignment != 0) {
-        throw Error(Status::misaligned_address, "shared address " + hexadecimal(address) + " is no multiple of " + std::to_string(alignment));
+        throw Error(Status::misaligned_address,
+                    "shared address " + hexadecimal(address) + " is no multiple of " + std::to_string(alignment));
     }
     if (races) races->access(w.index, line_of(w), address - shared_start, bytes, access);
     return shared.data() + (address - shared_start);

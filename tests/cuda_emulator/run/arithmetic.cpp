@@ -33,10 +33,14 @@ struct Quotient {
 };
 // The number wins over NaN; -0 is below +0.
 struct NumberMinimum {
-    template <class T> static T apply(T a, T b) { return std::isnan(a) ? b : std::isnan(b) ? a : a < b || (a == b && std::signbit(a)) ? a : b; }
+    template <class T> static T apply(T a, T b) {
+        return std::isnan(a) ? b : std::isnan(b) ? a : a < b || (a == b && std::signbit(a)) ? a : b;
+    }
 };
 struct NumberMaximum {
-    template <class T> static T apply(T a, T b) { return std::isnan(a) ? b : std::isnan(b) ? a : a > b || (a == b && !std::signbit(a)) ? a : b; }
+    template <class T> static T apply(T a, T b) {
+        return std::isnan(a) ? b : std::isnan(b) ? a : a > b || (a == b && !std::signbit(a)) ? a : b;
+    }
 };
 struct NanMinimum {
     template <class T> static T apply(T a, T b) {

@@ -28,7 +28,8 @@ void find_sources(Warp &w, const Instruction &x, const uint32_t *sizes, Places &
     while (rest != 0) {
         const uint32_t size = sizes[__builtin_ctz(rest)];
         uint32_t same = 0;
-        for (uint32_t lane = 0; lane < warp_size; ++lane) same |= static_cast<uint32_t>(sizes[lane] == size) << lane;
+        for (uint32_t lane = 0; lane < warp_size; ++lane)
+            same |= static_cast<uint32_t>(sizes[lane] == size) << lane;
         w.exec = rest & same;
         Places found;
         w.block->resolve(w, x, 1, size, x.bytes, Access::read, found);

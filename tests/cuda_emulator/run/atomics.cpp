@@ -111,7 +111,8 @@ void decode_atomic(Decoder &d, bool returns) {
     Operand sink;
     sink.form = Operand::Form::sink;
     d.write(returns ? d.operand(0) : sink, type, false);
-    for (size_t i = returns ? 2 : 1; i < d.operands(); ++i) d.source(i, type);
+    for (size_t i = returns ? 2 : 1; i < d.operands(); ++i)
+        d.source(i, type);
     d.out.count = static_cast<uint32_t>(d.operands() + (returns ? 0 : 1));
     const bool swaps = d.has("cas");
     if (d.out.count != (swaps ? 4u : 3u)) d.refuse();

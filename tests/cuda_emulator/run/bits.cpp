@@ -224,7 +224,8 @@ void lookup(Warp &w, const Instruction &x) {
 }
 void decode_lookup(Decoder &d) {
     d.dest(0, d.type());
-    for (size_t i = 1; i < 4; ++i) d.source(i, d.type());
+    for (size_t i = 1; i < 4; ++i)
+        d.source(i, d.type());
     d.out.immediate = static_cast<int64_t>(d.immediate(4));
     d.out.run = lookup;
 }

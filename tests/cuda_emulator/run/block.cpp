@@ -33,7 +33,8 @@ void Block::run(const uint32_t where[3]) {
 
 uint64_t Block::executed() const {
     uint64_t sum = 0;
-    for (const Warp &w : warps) sum += w.executed;
+    for (const Warp &w : warps)
+        sum += w.executed;
     return sum;
 }
 
@@ -41,9 +42,11 @@ void Block::start() {
     std::fill(shared.begin(), shared.end(), uint8_t(0xff));
     std::fill(local.begin(), local.end(), uint8_t(0xff));
     std::fill(states.begin(), states.end(), State::ready);
-    for (Barrier &barrier : barriers) barrier = Barrier();
+    for (Barrier &barrier : barriers)
+        barrier = Barrier();
     if (launch.settings.races) races = std::make_unique<RaceCheck>(shared.size(), static_cast<uint32_t>(warps.size()));
-    for (Warp &w : warps) start_warp(w);
+    for (Warp &w : warps)
+        start_warp(w);
 }
 
 void Block::start_warp(Warp &w) {
@@ -239,9 +242,9 @@ Error Block::describe(const Warp &w, const Error &error) const {
     const auto &statements = program.kernel.code;
     const uint32_t index = program.code[w.pc].statement;
     const std::string text = index < statements.size() ? statements[index].text : "the end";
-    return Error(error.status, "kernel " + program.kernel.name + ", PTX line " + std::to_string(line_of(w)) + ", \"" + text + "\", block (" +
-                                   std::to_string(place[0]) + ", " + std::to_string(place[1]) + ", " + std::to_string(place[2]) + "), warp " +
-                                   std::to_string(w.index) + ": " + error.what());
+    return Error(error.status, "kernel " + program.kernel.name + ", PTX line " + std::to_string(line_of(w)) + ", \"" + text +
+                                   "\", block (" + std::to_string(place[0]) + ", " + std::to_string(place[1]) + ", " +
+                                   std::to_string(place[2]) + "), warp " + std::to_string(w.index) + ": " + error.what());
 }
 
 } // namespace attune::emulator

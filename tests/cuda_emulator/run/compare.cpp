@@ -23,9 +23,11 @@ using MaskFunction = uint32_t (*)(Warp &, uint32_t, uint32_t);
 template <class T, class Op> uint32_t compare_rows(Warp &w, uint32_t first, uint32_t second) {
     const Row<T> a(w, first), b(w, second);
     uint32_t results[warp_size];
-    for (uint32_t lane = 0; lane < warp_size; ++lane) results[lane] = static_cast<uint32_t>(Op::apply(a.get(lane), b.get(lane)));
+    for (uint32_t lane = 0; lane < warp_size; ++lane)
+        results[lane] = static_cast<uint32_t>(Op::apply(a.get(lane), b.get(lane)));
     uint32_t mask = 0;
-    for (uint32_t lane = 0; lane < warp_size; ++lane) mask |= results[lane] << lane;
+    for (uint32_t lane = 0; lane < warp_size; ++lane)
+        mask |= results[lane] << lane;
     return mask;
 }
 

@@ -35,9 +35,7 @@ void barrier(Warp &w, const Instruction &x) {
     w.block->arrive(w, x, id, threads, (x.flags & arrives_only) == 0);
 }
 
-void synchronise_warp(Warp &w, const Instruction &x) {
-    require_converged(w, w.row<uint32_t>(x.rows[0])[__builtin_ctz(w.exec)] & w.lanes);
-}
+void synchronise_warp(Warp &w, const Instruction &x) { require_converged(w, w.row<uint32_t>(x.rows[0])[__builtin_ctz(w.exec)] & w.lanes); }
 
 void decode_reduction(Decoder &d, uint32_t operation) {
     const size_t operands = d.operands();
@@ -81,7 +79,8 @@ void add_control_opcodes(DecodeTable &table) {
     table["bra"] = decode_branch;
     table["ret"] = table["exit"] = decode_exit;
     table["bar"] = table["barrier"] = decode_barrier;
-    for (const char *name : {"membar", "fence", "nanosleep", "griddepcontrol", "setmaxnreg", "pmevent"}) table[name] = decode_nothing;
+    for (const char *name : {"membar", "fence", "nanosleep", "griddepcontrol", "setmaxnreg", "pmevent"})
+        table[name] = decode_nothing;
     table["trap"] = [](Decoder &d) { d.out.run = do_trap; };
 }
 

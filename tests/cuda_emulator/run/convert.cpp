@@ -29,7 +29,8 @@ template <class D, class S> D clamp_to(S value) {
     return static_cast<D>(value);
 }
 
-template <class T> constexpr bool is_float = std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, Half> || std::is_same_v<T, Brain>;
+template <class T> constexpr bool is_float =
+    std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, Half> || std::is_same_v<T, Brain>;
 
 /** float from double in another rounding than to nearest. */
 float narrow(double value, int rounding) {
@@ -95,8 +96,10 @@ template <class D, class S> void widen(Warp &w, const Instruction &x) {
     uint64_t *wide_row = w.row<uint64_t>(x.rows[0]);
     each_lane(w.exec, [=](uint32_t lane) {
         const D value = saturates ? saturated<D>(a.get(lane)) : static_cast<D>(a.get(lane));
-        if (wide) wide_row[lane] = static_cast<uint64_t>(value);
-        else narrow_row[lane] = static_cast<uint32_t>(value);
+        if (wide)
+            wide_row[lane] = static_cast<uint64_t>(value);
+        else
+            narrow_row[lane] = static_cast<uint32_t>(value);
     });
 }
 
@@ -116,7 +119,8 @@ template <class T> void convert_pair(Warp &w, const Instruction &x) {
     each_lane(w.exec, [=](uint32_t lane) {
         float h = high[lane], l = low[lane];
         if (relu_too) h = h < 0 ? 0 : h, l = l < 0 ? 0 : l;
-        const uint32_t top = std::is_same_v<T, Half> ? half_of(h) : brain_of(h), bottom = std::is_same_v<T, Half> ? half_of(l) : brain_of(l);
+        const uint32_t top = std::is_same_v<T, Half> ? half_of(h) : brain_of(h),
+                       bottom = std::is_same_v<T, Half> ? half_of(l) : brain_of(l);
         d[lane] = top << 16 | bottom;
     });
 }
@@ -163,14 +167,17 @@ void decode_convert(Decoder &d) {
     d.dest(0, place == 64 ? b64 : to);
     d.source(1, from_type);
     const bool two_sixteens = from_type.bits < 32 && to.bits < 32 && from_type.is_float() && to.is_float();
-    if ((to.bits < 32 && to.is_float() && (d.out.flags & 3) != 0 && !(d.out.flags & whole)) || (two_sixteens && d.out.flags != 0)) d.refuse();
+    if ((to.bits < 32 && to.is_float() && (d.out.flags & 3) != 0 && !(d.out.flags & whole)) || (two_sixteens && d.out.flags != 0))
+        d.refuse();
     if (to.is_integer() && from_type.is_integer() && place > to.bits) {
         d.out.count = static_cast<uint32_t>(place);
         d.out.run = for_any(d, to, [&](auto t) -> Handler {
             using D = decltype(t);
             return for_any(d, from_type, [](auto s) -> Handler {
-                if constexpr (is_float<D> || is_float<decltype(s)>) return nullptr;
-                else return widen<D, decltype(s)>;
+                if constexpr (is_float<D> || is_float<decltype(s)>)
+                    return nullptr;
+                else
+                    return widen<D, decltype(s)>;
             });
         });
         return;

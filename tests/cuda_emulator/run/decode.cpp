@@ -8,9 +8,9 @@ namespace {
 const DecodeTable &decode_table() {
     static const DecodeTable table = [] {
         DecodeTable all;
-        for (auto add : {add_integer_opcodes, add_bit_opcodes, add_arithmetic_opcodes, add_float_opcodes, add_compare_opcodes, add_move_opcodes,
-                         add_convert_opcodes, add_memory_opcodes, add_atomic_opcodes, add_copy_opcodes, add_warp_opcodes, add_matrix_opcodes,
-                         add_warpgroup_opcodes, add_control_opcodes}) {
+        for (auto add : {add_integer_opcodes, add_bit_opcodes, add_arithmetic_opcodes, add_float_opcodes, add_compare_opcodes,
+                         add_move_opcodes, add_convert_opcodes, add_memory_opcodes, add_atomic_opcodes, add_copy_opcodes, add_warp_opcodes,
+                         add_matrix_opcodes, add_warpgroup_opcodes, add_control_opcodes}) {
             add(all);
         }
         return all;
@@ -83,11 +83,13 @@ private:
         for (const Statement &statement : program.kernel.code) {
             for (const Operand &operand : statement.operands) {
                 mention(operand);
-                for (const Operand &element : operand.elements) mention(element);
+                for (const Operand &element : operand.elements)
+                    mention(element);
             }
         }
         program.static_shared = round_up(program.static_shared, dynamic.empty() ? 1 : program.shared_align);
-        for (const auto &[name, found] : dynamic) places[name] = {Space::shared, shared_start + program.static_shared};
+        for (const auto &[name, found] : dynamic)
+            places[name] = {Space::shared, shared_start + program.static_shared};
     }
 };
 
@@ -118,7 +120,8 @@ std::unique_ptr<Program> decode(const PtxModule &module, const PtxKernel &kernel
     Slots slots(*program);
     const VariableLayout layout(module, *program, globals);
     const Symbols symbols = [&](const std::string &name, Space &space) { return layout.find(name, space); };
-    for (uint32_t i = 0; i < kernel.code.size(); ++i) decode_statement(*program, slots, symbols, i);
+    for (uint32_t i = 0; i < kernel.code.size(); ++i)
+        decode_statement(*program, slots, symbols, i);
     Instruction end;
     end.flow = Flow::exit;
     end.first = static_cast<uint32_t>(program->uses.size());

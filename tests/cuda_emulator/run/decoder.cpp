@@ -112,7 +112,8 @@ int Decoder::one_of(std::initializer_list<const char *> modifiers) {
 }
 
 void Decoder::has_any(std::initializer_list<const char *> modifiers) {
-    for (const char *modifier : modifiers) has(modifier);
+    for (const char *modifier : modifiers)
+        has(modifier);
 }
 
 void Decoder::ignore_beginning(const char *start) {
@@ -150,7 +151,8 @@ void Decoder::write(const Operand &operand, Type type, bool reads) {
         return;
     }
     const int bits = register_bits(operand);
-    if (operand.negated || bits != (type.bits == 1 || type.bits == 64 ? type.bits : 32)) refuse("a register has another width than the instruction");
+    if (operand.negated || bits != (type.bits == 1 || type.bits == 64 ? type.bits : 32))
+        refuse("a register has another width than the instruction");
     append(slots.reg(operand.reg), reads, true);
 }
 
@@ -165,7 +167,8 @@ void Decoder::write_second(const Operand &operand) {
 uint64_t Decoder::literal(const Operand &operand, Type type) const {
     uint64_t bits = operand.bits;
     if (operand.float_bits == 64 && type.bits == 32) bits = bits_as<uint32_t>(static_cast<float>(bits_as<double>(bits)));
-    if (operand.float_bits == 32 && type.bits == 64) bits = bits_as<uint64_t>(static_cast<double>(bits_as<float>(static_cast<uint32_t>(bits))));
+    if (operand.float_bits == 32 && type.bits == 64)
+        bits = bits_as<uint64_t>(static_cast<double>(bits_as<float>(static_cast<uint32_t>(bits))));
     if (type.bits == 1) return bits != 0 ? all_lanes : 0;
     return type.bits == 64 ? bits : bits & ((1ull << type.bits) - 1);
 }

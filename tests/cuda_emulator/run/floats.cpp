@@ -105,7 +105,8 @@ template <class T> bool has_property(T value, uint32_t property) {
 template <class T> void test_property(Warp &w, const Instruction &x) {
     uint32_t result = 0;
     const T *a = w.row<T>(x.rows[1]);
-    for (uint32_t lane = 0; lane < warp_size; ++lane) result |= static_cast<uint32_t>(has_property(a[lane], x.flags)) << lane;
+    for (uint32_t lane = 0; lane < warp_size; ++lane)
+        result |= static_cast<uint32_t>(has_property(a[lane], x.flags)) << lane;
     blend(w.mask(x.rows[0]), w.exec, result);
 }
 void decode_test(Decoder &d) {

@@ -40,9 +40,11 @@ uint64_t run_grid(const Launch &launch, unsigned threads) {
     Work work{launch, uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2], {0}, {0}, {}, nullptr};
     const auto count = static_cast<unsigned>(std::min<uint64_t>(std::max(threads, 1u), work.blocks));
     std::vector<std::thread> helpers;
-    for (unsigned i = 1; i < count; ++i) helpers.emplace_back(run_blocks, std::ref(work));
+    for (unsigned i = 1; i < count; ++i)
+        helpers.emplace_back(run_blocks, std::ref(work));
     run_blocks(work);
-    for (std::thread &helper : helpers) helper.join();
+    for (std::thread &helper : helpers)
+        helper.join();
     if (work.failure) std::rethrow_exception(work.failure);
     return work.executed;
 }

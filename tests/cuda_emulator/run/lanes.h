@@ -47,9 +47,11 @@ template <class F> inline void each_lane(uint32_t exec, F f) {
 #else
 #pragma GCC ivdep
 #endif
-        for (uint32_t lane = 0; lane < warp_size; ++lane) f(lane);
+        for (uint32_t lane = 0; lane < warp_size; ++lane)
+            f(lane);
     } else {
-        for (uint32_t rest = exec; rest != 0; rest &= rest - 1) f(static_cast<uint32_t>(__builtin_ctz(rest)));
+        for (uint32_t rest = exec; rest != 0; rest &= rest - 1)
+            f(static_cast<uint32_t>(__builtin_ctz(rest)));
     }
 }
 
@@ -81,18 +83,10 @@ template <class T> struct SmallRow {
     T get(uint32_t lane) const { return static_cast<T>(row[lane]); }
     void set(uint32_t lane, T value) const { row[lane] = static_cast<std::make_unsigned_t<T>>(value); }
 };
-template <> struct Row<uint8_t> : SmallRow<uint8_t> {
-    using SmallRow::SmallRow;
-};
-template <> struct Row<int8_t> : SmallRow<int8_t> {
-    using SmallRow::SmallRow;
-};
-template <> struct Row<uint16_t> : SmallRow<uint16_t> {
-    using SmallRow::SmallRow;
-};
-template <> struct Row<int16_t> : SmallRow<int16_t> {
-    using SmallRow::SmallRow;
-};
+template <> struct Row<uint8_t> : SmallRow<uint8_t> { using SmallRow::SmallRow; };
+template <> struct Row<int8_t> : SmallRow<int8_t> { using SmallRow::SmallRow; };
+template <> struct Row<uint16_t> : SmallRow<uint16_t> { using SmallRow::SmallRow; };
+template <> struct Row<int16_t> : SmallRow<int16_t> { using SmallRow::SmallRow; };
 
 template <> struct Row<Half> {
     using Value = float;

@@ -59,18 +59,13 @@ template <template <class, class> class Pick> Handler pick_handler(Type type, bo
         return Pick<uint64_t, uint64_t>::handler;
     }
 }
-template <class M, class R> struct PickLoad {
-    static constexpr Handler handler = load<M, R>;
-};
-template <class M, class R> struct PickStore {
-    static constexpr Handler handler = store<M, R>;
-};
-template <class M, class R> struct PickParameter {
-    static constexpr Handler handler = load_parameter<M, R>;
-};
+template <class M, class R> struct PickLoad { static constexpr Handler handler = load<M, R>; };
+template <class M, class R> struct PickStore { static constexpr Handler handler = store<M, R>; };
+template <class M, class R> struct PickParameter { static constexpr Handler handler = load_parameter<M, R>; };
 
 void decode_modifiers(Decoder &d) {
-    d.ignore({"ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "weak", "volatile", "relaxed", "acquire", "release", "cta", "cluster", "gpu", "sys"});
+    d.ignore({"ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "weak", "volatile", "relaxed", "acquire", "release", "cta", "cluster", "gpu",
+              "sys"});
     d.ignore_beginning("L1::");
     d.ignore_beginning("L2::");
     d.out.generic = false;
@@ -107,13 +102,15 @@ void check_extension(Decoder &d, const std::vector<Operand> &values, Type type) 
         if (value.form != Operand::Form::reg) continue;
         const int bits = d.declared_bits(value);
         // A sign fills the register: those of 16 bits lie in words of 32.
-        if (bits < type.bits || (type.is_signed() && bits == 16 && type.bits == 8)) d.refuse("a register has another width than the instruction");
+        if (bits < type.bits || (type.is_signed() && bits == 16 && type.bits == 8))
+            d.refuse("a register has another width than the instruction");
     }
 }
 
 void decode_load_parameter(Decoder &d, Type type, const std::vector<Operand> &values, bool wide) {
     const Operand &place = d.operand(1);
-    for (const Operand &value : values) d.write(value, wide ? b64 : b32, false);
+    for (const Operand &value : values)
+        d.write(value, wide ? b64 : b32, false);
     for (const Parameter &parameter : d.kernel().parameters) {
         if (parameter.name != place.name || place.reg >= 0) continue;
         const auto end = place.offset + static_cast<int64_t>(values.size()) * type.bits / 8;
@@ -136,7 +133,8 @@ void decode_load(Decoder &d) {
     if (parameter || d.has("param::entry")) return decode_load_parameter(d, type, values, wide);
     decode_space(d);
     d.address(1);
-    for (const Operand &value : values) d.write(value, wide ? b64 : b32, false);
+    for (const Operand &value : values)
+        d.write(value, wide ? b64 : b32, false);
     // 16-bit registers hold zeros above their bits.
     const bool small = type.bits == 16 && !values.empty() && values[0].form == Operand::Form::reg && d.declared_bits(values[0]) == 16;
     d.out.run = pick_handler<PickLoad>(small ? b16 : type, wide);
@@ -151,7 +149,8 @@ void decode_store(Decoder &d) {
     const std::vector<Operand> values = values_of(d, 1, type);
     const bool wide = is_wide(d, values, type);
     d.address(0);
-    for (const Operand &value : values) d.read(value, wide ? b64 : value.form == Operand::Form::number ? type : b32);
+    for (const Operand &value : values)
+        d.read(value, wide ? b64 : value.form == Operand::Form::number ? type : b32);
     d.out.run = pick_handler<PickStore>(type, wide);
 }
 

@@ -19,7 +19,8 @@ template <int Depth, bool Brains, bool HalfSums> void multiply(Warp &w, const In
     float part[64], a[16 * Depth], b[Depth * 8], product[128];
     for (uint32_t i = 0; i < 2 * halves; ++i) { // of A: rows 8 (i % 2), columns 8 (i / 2)
         widen(w.row<uint32_t>(x.rows[sums + i]), part, 64);
-        for (uint32_t g = 0; g < 8; ++g) std::memcpy(a + (8 * (i % 2) + g) * Depth + 8 * (i / 2), part + 8 * g, 32);
+        for (uint32_t g = 0; g < 8; ++g)
+            std::memcpy(a + (8 * (i % 2) + g) * Depth + 8 * (i / 2), part + 8 * g, 32);
     }
     for (uint32_t i = 0; i < halves; ++i) {
         widen(w.row<uint32_t>(x.rows[sums + 2 * halves + i]), part, 64);
@@ -52,7 +53,8 @@ template <int Depth, bool Brains, bool HalfSums> void multiply(Warp &w, const In
 void take_list(Decoder &d, size_t operand, size_t count, bool writes) {
     const auto &elements = d.operand(operand).elements;
     if (elements.size() != count) d.refuse("a fragment has another number of registers than the shape asks for");
-    for (const Operand &element : elements) writes ? d.write(element, b32, false) : d.read(element, b32);
+    for (const Operand &element : elements)
+        writes ? d.write(element, b32, false) : d.read(element, b32);
 }
 
 void decode_multiply(Decoder &d) {
@@ -84,7 +86,8 @@ void find_rows(Warp &w, const Instruction &x, Access access, Places &places) {
 
 void transpose_halves(uint16_t *matrix) {
     for (uint32_t i = 0; i < 8; ++i) {
-        for (uint32_t j = i + 1; j < 8; ++j) std::swap(matrix[8 * i + j], matrix[8 * j + i]);
+        for (uint32_t j = i + 1; j < 8; ++j)
+            std::swap(matrix[8 * i + j], matrix[8 * j + i]);
     }
 }
 
@@ -93,7 +96,8 @@ template <bool Transposes> void load_matrices(Warp &w, const Instruction &x) {
     find_rows(w, x, Access::read, places);
     uint16_t matrix[64];
     for (uint32_t i = 0; i < x.count; ++i) {
-        for (uint32_t row = 0; row < 8; ++row) std::memcpy(matrix + 8 * row, places.at[8 * i + row], 16);
+        for (uint32_t row = 0; row < 8; ++row)
+            std::memcpy(matrix + 8 * row, places.at[8 * i + row], 16);
         if (Transposes) transpose_halves(matrix);
         std::memcpy(w.row<uint32_t>(x.rows[1 + i]), matrix, sizeof matrix);
     }
@@ -106,7 +110,8 @@ template <bool Transposes> void store_matrices(Warp &w, const Instruction &x) {
     for (uint32_t i = 0; i < x.count; ++i) {
         std::memcpy(matrix, w.row<uint32_t>(x.rows[1 + i]), sizeof matrix);
         if (Transposes) transpose_halves(matrix);
-        for (uint32_t row = 0; row < 8; ++row) std::memcpy(places.at[8 * i + row], matrix + 8 * row, 16);
+        for (uint32_t row = 0; row < 8; ++row)
+            std::memcpy(places.at[8 * i + row], matrix + 8 * row, 16);
     }
 }
 

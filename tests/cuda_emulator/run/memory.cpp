@@ -7,7 +7,8 @@
 namespace attune::emulator {
 
 DeviceMemory::~DeviceMemory() {
-    for (const auto &[address, bytes] : allocations) std::free(reinterpret_cast<void *>(address));
+    for (const auto &[address, bytes] : allocations)
+        std::free(reinterpret_cast<void *>(address));
 }
 
 uint64_t DeviceMemory::allocate(size_t bytes) {
@@ -35,7 +36,8 @@ std::shared_ptr<const AllocationTable> DeviceMemory::table() const {
     const std::lock_guard<std::mutex> lock(mutex);
     if (!present) {
         auto fresh = std::make_shared<AllocationTable>();
-        for (const auto &[address, bytes] : allocations) fresh->push_back({address, address + bytes});
+        for (const auto &[address, bytes] : allocations)
+            fresh->push_back({address, address + bytes});
         present = std::move(fresh);
     }
     return present;
@@ -52,7 +54,8 @@ bool DeviceMemory::find(uint64_t address, size_t bytes, Allocation &allocation) 
 size_t DeviceMemory::used() const {
     const std::lock_guard<std::mutex> lock(mutex);
     size_t sum = 0;
-    for (const auto &[address, bytes] : allocations) sum += bytes;
+    for (const auto &[address, bytes] : allocations)
+        sum += bytes;
     return sum;
 }
 

@@ -19,7 +19,8 @@ template <class D> void pack(Warp &w, const Instruction &x) {
     for (uint32_t i = 0; i < x.count; ++i) {
         const uint32_t shift = i * x.bytes * 8;
         const uint32_t *part = w.row<uint32_t>(x.rows[1 + i]);
-        for (uint32_t lane = 0; lane < warp_size; ++lane) joined[lane] |= static_cast<D>(part[lane]) << shift;
+        for (uint32_t lane = 0; lane < warp_size; ++lane)
+            joined[lane] |= static_cast<D>(part[lane]) << shift;
     }
     each_lane(w.exec, [&](uint32_t lane) { d[lane] = joined[lane]; });
 }
@@ -45,14 +46,16 @@ void decode_pack(Decoder &d, Type type) {
     const auto &elements = d.operand(1).elements;
     check_list(d, type, elements.size());
     d.dest(0, type);
-    for (const Operand &element : elements) d.read(element, {Kind::bits, d.out.bytes * 8});
+    for (const Operand &element : elements)
+        d.read(element, {Kind::bits, d.out.bytes * 8});
     d.out.run = type.bits == 64 ? pack<uint64_t> : pack<uint32_t>;
 }
 
 void decode_unpack(Decoder &d, Type type) {
     const auto &elements = d.operand(0).elements;
     check_list(d, type, elements.size());
-    for (const Operand &element : elements) d.write(element, {Kind::bits, d.out.bytes * 8}, false);
+    for (const Operand &element : elements)
+        d.write(element, {Kind::bits, d.out.bytes * 8}, false);
     d.source(1, type);
     d.out.run = type.bits == 64 ? unpack<uint64_t> : unpack<uint32_t>;
 }
@@ -105,7 +108,8 @@ void decode_generic_address(Decoder &d) {
 void test_space(Warp &w, const Instruction &x) {
     const uint64_t *a = w.row<uint64_t>(x.rows[1]);
     uint32_t result = 0;
-    for (uint32_t lane = 0; lane < warp_size; ++lane) result |= static_cast<uint32_t>(space_of(a[lane]) == x.space) << lane;
+    for (uint32_t lane = 0; lane < warp_size; ++lane)
+        result |= static_cast<uint32_t>(space_of(a[lane]) == x.space) << lane;
     blend(w.mask(x.rows[0]), w.exec, result);
 }
 void decode_test_space(Decoder &d) {

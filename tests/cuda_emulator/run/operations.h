@@ -71,7 +71,8 @@ template <class Op, bool Flush, bool Saturate> struct Finish {
 inline void take_operands(Decoder &d, Type type, size_t count) {
     if (d.operands() != count) d.refuse("the number of operands is not " + std::to_string(count));
     d.dest(0, type);
-    for (size_t i = 1; i < count; ++i) d.source(i, type);
+    for (size_t i = 1; i < count; ++i)
+        d.source(i, type);
 }
 
 } // namespace attune::emulator

@@ -1,7 +1,8 @@
 // A kernel decoded for execution: instructions with a handler each, and operands resolved to rows of a warp's registers.
 //
 // A row holds one register of all 32 lanes: 32 words of 4 or 8 bytes, lane after lane, or for a predicate one word with a bit a lane.
-// Registers of 8 and 16 bits lie in words of 4 bytes with zeros above. Immediates, parameters' addresses and special registers are rows too.
+// Registers of 8 and 16 bits lie in words of 4 bytes with zeros above. Immediates, parameters' addresses and special registers are rows
+// too.
 #pragma once
 
 #include <cstdint>
@@ -84,13 +85,13 @@ struct Program {
     std::vector<Instruction> code; // one a statement, and an exit after the last
     std::vector<Slot> slots;
     std::vector<Use> uses;
-    std::vector<uint32_t> rows;            // of `uses`, one each
-    uint32_t register_bytes = 0;           // of a warp
-    std::vector<uint8_t> constants;        // how a warp's registers begin
-    uint64_t local_bytes = 0;              // of a thread
-    uint64_t static_shared = 0;            // of a block
-    uint64_t shared_align = 16;            // of the dynamic shared memory that follows
-    bool shares_registers = true;          // registers that aren't live together may share a row
+    std::vector<uint32_t> rows;     // of `uses`, one each
+    uint32_t register_bytes = 0;    // of a warp
+    std::vector<uint8_t> constants; // how a warp's registers begin
+    uint64_t local_bytes = 0;       // of a thread
+    uint64_t static_shared = 0;     // of a block
+    uint64_t shared_align = 16;     // of the dynamic shared memory that follows
+    bool shares_registers = true;   // registers that aren't live together may share a row
 };
 
 } // namespace attune::emulator

@@ -38,7 +38,8 @@ void RaceCheck::access(uint32_t warp, int line, uint64_t offset, uint32_t bytes,
             note_reader(word, mark);
             continue;
         }
-        for (const Mark &reader : word.readers) check(reader, warp, at * 4, "read");
+        for (const Mark &reader : word.readers)
+            check(reader, warp, at * 4, "read");
         word.writer = mark;
     }
 }
@@ -47,7 +48,8 @@ void RaceCheck::barrier(uint32_t arrived, uint32_t waited) {
     Clock joined{};
     for (uint32_t warp = 0; warp < clocks.size(); ++warp) {
         if ((arrived >> warp & 1) == 0) continue;
-        for (uint32_t other = 0; other < clocks.size(); ++other) joined[other] = std::max(joined[other], clocks[warp][other]);
+        for (uint32_t other = 0; other < clocks.size(); ++other)
+            joined[other] = std::max(joined[other], clocks[warp][other]);
     }
     for (uint32_t warp = 0; warp < clocks.size(); ++warp) {
         if ((waited >> warp & 1) != 0) clocks[warp] = joined;

@@ -28,14 +28,17 @@ struct Lifetime {
 
 class Liveness {
 public:
-    explicit Liveness(const Program &program) : program(program), words((program.slots.size() + 63) / 64), lifetimes(program.slots.size()) {}
+    explicit Liveness(const Program &program)
+        : program(program), words((program.slots.size() + 63) / 64), lifetimes(program.slots.size()) {}
 
     std::vector<Lifetime> find() {
         split();
-        for (BasicBlock &block : blocks) summarise(block);
+        for (BasicBlock &block : blocks)
+            summarise(block);
         while (propagate()) {
         }
-        for (const BasicBlock &block : blocks) extend(block);
+        for (const BasicBlock &block : blocks)
+            extend(block);
         return std::move(lifetimes);
     }
 
@@ -98,7 +101,8 @@ private:
             BasicBlock &block = blocks[b];
             for (size_t word = 0; word < words; ++word) {
                 uint64_t out = 0;
-                for (const uint32_t next : block.next) out |= blocks[block_of[next]].live_in[word];
+                for (const uint32_t next : block.next)
+                    out |= blocks[block_of[next]].live_in[word];
                 const uint64_t in = block.used[word] | (out & ~block.written[word]);
                 changed = changed || in != block.live_in[word] || out != block.live_out[word];
                 block.live_in[word] = in;
@@ -110,7 +114,8 @@ private:
 
     void extend(const BasicBlock &block) {
         for (uint32_t i = block.begin; i < block.end; ++i) {
-            for (uint32_t u = program.code[i].first; u < uses_end(i); ++u) lifetimes[program.uses[u].slot].add(i);
+            for (uint32_t u = program.code[i].first; u < uses_end(i); ++u)
+                lifetimes[program.uses[u].slot].add(i);
         }
         for (size_t word = 0; word < words; ++word) {
             for (uint64_t rest = block.live_in[word]; rest != 0; rest &= rest - 1) {
@@ -198,7 +203,8 @@ private:
 void allocate_registers(Program &program) {
     RowAllocator(program).run();
     program.register_bytes = (program.register_bytes + 127) / 128 * 128;
-    for (const Use &use : program.uses) program.rows.push_back(program.slots[use.slot].offset);
+    for (const Use &use : program.uses)
+        program.rows.push_back(program.slots[use.slot].offset);
     for (Instruction &x : program.code) {
         x.rows = program.rows.data() + x.first;
         if (x.guard != no_guard) x.guard = program.slots[x.guard].offset;

@@ -4,7 +4,8 @@ namespace attune::emulator {
 
 void widen_halves(const void *from, float *to, int count) {
     const auto *source = static_cast<const __m128i *>(from);
-    for (int i = 0; i < count / 8; ++i) _mm256_storeu_ps(to + 8 * i, _mm256_cvtph_ps(_mm_loadu_si128(source + i)));
+    for (int i = 0; i < count / 8; ++i)
+        _mm256_storeu_ps(to + 8 * i, _mm256_cvtph_ps(_mm_loadu_si128(source + i)));
 }
 
 void widen_brains(const void *from, float *to, int count) {
@@ -17,7 +18,8 @@ void widen_brains(const void *from, float *to, int count) {
 
 void transpose8(const float *from, int step, float *to) {
     __m256 row[8], pair[8], quad[8];
-    for (int i = 0; i < 8; ++i) row[i] = _mm256_loadu_ps(from + i * step);
+    for (int i = 0; i < 8; ++i)
+        row[i] = _mm256_loadu_ps(from + i * step);
     for (int i = 0; i < 8; i += 2) {
         pair[i] = _mm256_unpacklo_ps(row[i], row[i + 1]);
         pair[i + 1] = _mm256_unpackhi_ps(row[i], row[i + 1]);
@@ -38,13 +40,16 @@ void multiply_tile(const float *a, const float *b, int step, int depth, float *s
     constexpr int rows = 8; // at once
     for (int i = 0; i < 16; i += rows) {
         __m256 sums[rows];
-        for (__m256 &s : sums) s = _mm256_setzero_ps();
+        for (__m256 &s : sums)
+            s = _mm256_setzero_ps();
         for (int k = 0; k < depth; ++k) {
             const __m256 row = _mm256_loadu_ps(b + k * step);
 #pragma GCC unroll 8
-            for (int j = 0; j < rows; ++j) sums[j] = _mm256_fmadd_ps(_mm256_broadcast_ss(a + (i + j) * depth + k), row, sums[j]);
+            for (int j = 0; j < rows; ++j)
+                sums[j] = _mm256_fmadd_ps(_mm256_broadcast_ss(a + (i + j) * depth + k), row, sums[j]);
         }
-        for (int j = 0; j < rows; ++j) _mm256_storeu_ps(sum + (i + j) * 8, sums[j]);
+        for (int j = 0; j < rows; ++j)
+            _mm256_storeu_ps(sum + (i + j) * 8, sums[j]);
     }
 }
 

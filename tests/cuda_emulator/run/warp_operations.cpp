@@ -26,8 +26,8 @@ template <int Mode> void shuffle(Warp &w, const Instruction &x) {
         const uint32_t by = b[lane] & 31, clamp = c[lane] & 31, segment = c[lane] >> 8 & 31;
         const uint32_t first = lane & segment;
         const auto last = static_cast<int>(first | (clamp & ~segment));
-        const auto source = static_cast<int>(Mode == up     ? lane - by
-                                             : Mode == down ? lane + by
+        const auto source = static_cast<int>(Mode == up          ? lane - by
+                                             : Mode == down      ? lane + by
                                              : Mode == butterfly ? lane ^ by
                                                                  : first | (by & ~segment));
         const bool valid = Mode == up ? source >= last : source <= last;
@@ -36,7 +36,8 @@ template <int Mode> void shuffle(Warp &w, const Instruction &x) {
     }
     if (w.exec != all_lanes) {
         for (uint32_t lane = 0; lane < warp_size; ++lane) {
-            if ((w.exec >> lane & 1) != 0 && (w.exec >> from[lane] & 1) == 0) throw launch_error("it reads from a lane that does not take part");
+            if ((w.exec >> lane & 1) != 0 && (w.exec >> from[lane] & 1) == 0)
+                throw launch_error("it reads from a lane that does not take part");
         }
     }
     each_lane(w.exec, [&](uint32_t lane) { d[lane] = a[from[lane]]; });
@@ -50,7 +51,8 @@ void decode_shuffle(Decoder &d) {
     Operand first = d.operand(0);
     d.write(first, d.type(), false);
     d.write_second(first);
-    for (size_t i = 1; i < 5; ++i) d.source(i, i == 1 ? d.type() : b32);
+    for (size_t i = 1; i < 5; ++i)
+        d.source(i, i == 1 ? d.type() : b32);
     d.out.run = handlers[mode];
 }
 
@@ -109,9 +111,12 @@ template <class T, int R> void reduce(Warp &w, const Instruction &x) {
     each_lane(w.exec, [=](uint32_t lane) { d[lane] = result; });
 }
 void decode_reduce(Decoder &d) {
-    static const Handler handlers[][2] = {{reduce<uint32_t, add>, reduce<int32_t, add>},         {reduce<uint32_t, minimum>, reduce<int32_t, minimum>},
-                                          {reduce<uint32_t, maximum>, reduce<int32_t, maximum>}, {reduce<uint32_t, bit_and>, nullptr},
-                                          {reduce<uint32_t, bit_or>, nullptr},                   {reduce<uint32_t, bit_xor>, nullptr}};
+    static const Handler handlers[][2] = {{reduce<uint32_t, add>, reduce<int32_t, add>},
+                                          {reduce<uint32_t, minimum>, reduce<int32_t, minimum>},
+                                          {reduce<uint32_t, maximum>, reduce<int32_t, maximum>},
+                                          {reduce<uint32_t, bit_and>, nullptr},
+                                          {reduce<uint32_t, bit_or>, nullptr},
+                                          {reduce<uint32_t, bit_xor>, nullptr}};
     const int operation = d.one_of({"add", "min", "max", "and", "or", "xor"});
     const Type type = d.type();
     if (!d.has("sync") || operation < 0 || !type.is_integer() || type.bits != 32) d.refuse();
@@ -147,7 +152,8 @@ template <class T> void match_any(Warp &w, const Instruction &x) {
     for (uint32_t rest = w.exec; rest != 0; rest &= rest - 1) {
         const auto lane = static_cast<uint32_t>(__builtin_ctz(rest));
         uint32_t same = 0;
-        for (uint32_t other = 0; other < warp_size; ++other) same |= static_cast<uint32_t>(a[other] == a[lane]) << other;
+        for (uint32_t other = 0; other < warp_size; ++other)
+            same |= static_cast<uint32_t>(a[other] == a[lane]) << other;
         d[lane] = same & w.exec;
     }
 }

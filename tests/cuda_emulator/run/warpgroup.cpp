@@ -48,7 +48,7 @@ constexpr uint32_t depth = 16, max_columns = 256;
 constexpr uint32_t brains = 1, from_registers = 2, transposed_a = 4, transposed_b = 8, negated_a = 16, negated_b = 32;
 
 void widen(uint32_t flags, const void *from, float *to, int count) {
-    flags & brains ? widen_brains(from, to, count) : widen_halves(from, to, count);
+    flags &brains ? widen_brains(from, to, count) : widen_halves(from, to, count);
 }
 
 /** The warp's 16 rows of A from shared memory. */
@@ -59,13 +59,15 @@ void load_a(Warp &w, const SharedMatrix &matrix, uint32_t flags, float *a) {
         for (uint32_t k = 0; k < depth; ++k) {
             for (uint32_t eighth = 0; eighth < 2; ++eighth) {
                 widen(flags, matrix.chunk(k, first / 8 + eighth), line, 8);
-                for (uint32_t i = 0; i < 8; ++i) a[(8 * eighth + i) * depth + k] = line[i];
+                for (uint32_t i = 0; i < 8; ++i)
+                    a[(8 * eighth + i) * depth + k] = line[i];
             }
         }
         return;
     }
     for (uint32_t row = 0; row < 16; ++row) {
-        for (uint32_t eighth = 0; eighth < 2; ++eighth) widen(flags, matrix.chunk(first + row, eighth), a + row * depth + 8 * eighth, 8);
+        for (uint32_t eighth = 0; eighth < 2; ++eighth)
+            widen(flags, matrix.chunk(first + row, eighth), a + row * depth + 8 * eighth, 8);
     }
 }
 
@@ -74,7 +76,8 @@ void load_a(Warp &w, const uint32_t *rows, uint32_t flags, float *a) {
     float part[64];
     for (uint32_t i = 0; i < 4; ++i) {
         widen(flags, w.row<uint32_t>(rows[i]), part, 64);
-        for (uint32_t g = 0; g < 8; ++g) std::memcpy(a + (8 * (i % 2) + g) * depth + 8 * (i / 2), part + 8 * g, 32);
+        for (uint32_t g = 0; g < 8; ++g)
+            std::memcpy(a + (8 * (i % 2) + g) * depth + 8 * (i / 2), part + 8 * g, 32);
     }
 }
 
@@ -92,7 +95,8 @@ void load_b(const SharedMatrix &matrix, uint32_t columns, uint32_t flags, float 
             }
             if (flags & transposed_b) continue;
             transpose8(lines, 8, turned);
-            for (uint32_t k = 0; k < 8; ++k) std::memcpy(b + (8 * eighth + k) * columns + n, turned + 8 * k, 32);
+            for (uint32_t k = 0; k < 8; ++k)
+                std::memcpy(b + (8 * eighth + k) * columns + n, turned + 8 * k, 32);
         }
     }
 }
@@ -108,7 +112,8 @@ void add_tile(Warp &w, const uint32_t *rows, const float *product, float sign, b
     for (uint32_t i = 0; i < 4; ++i) {
         float *d = w.row<float>(rows[i]);
         const float *from = product + 64 * (i / 2) + i % 2;
-        for (uint32_t lane = 0; lane < warp_size; ++lane) d[lane] = (keeps ? d[lane] : 0.f) + sign * from[2 * lane];
+        for (uint32_t lane = 0; lane < warp_size; ++lane)
+            d[lane] = (keeps ? d[lane] : 0.f) + sign * from[2 * lane];
     }
 }
 
@@ -146,12 +151,14 @@ void decode_multiply(Decoder &d) {
     if (!(d.type(0) == f32) || !(d.type(1) == d.type(2)) || !(d.type(1) == bf16 || d.type(1) == f16)) d.refuse();
     d.out.count = static_cast<uint32_t>(sums.size());
     d.out.flags = d.type(1) == bf16 ? brains : 0;
-    for (const Operand &sum : sums) d.write(sum, f32, true);
+    for (const Operand &sum : sums)
+        d.write(sum, f32, true);
     const bool registers = d.operand(1).form == Operand::Form::list;
     if (d.operands() != (registers ? 7 : 8)) d.refuse();
     if (registers) {
         if (d.operand(1).elements.size() != 4) d.refuse();
-        for (const Operand &element : d.operand(1).elements) d.read(element, b32);
+        for (const Operand &element : d.operand(1).elements)
+            d.read(element, b32);
         d.out.flags |= from_registers;
     } else {
         d.source(1, b64);
