@@ -64,9 +64,25 @@ void ControlFlow::connect(const Body &body) {
                 block.successors.push_back(found->second);
             }
         if ((!jumps || !body[last].guard.empty()) && b + 1 < blocks_.size()) block.successors.push_back(b + 1);
-        for (size_t next : block.successors)
-            blocks_[next].predecessors.push_back(b);
     }
+    drop_unreachable();
+}
+
+/** Code after a trap can't be reached. It must not count as a way into what follows it. */
+void ControlFlow::drop_unreachable() {
+    std::vector<char> seen(blocks_.size(), 0);
+    std::vector<size_t> open = {0};
+    seen[0] = 1;
+    while (!open.empty()) {
+        const size_t block = open.back();
+        open.pop_back();
+        for (size_t next : blocks_[block].successors) {
+            blocks_[next].predecessors.push_back(block);
+            if (!seen[next]) seen[next] = 1, open.push_back(next);
+        }
+    }
+    for (size_t b = 0; b < blocks_.size(); ++b)
+        if (!seen[b]) blocks_[b].successors.clear();
 }
 
 void ControlFlow::find_dominators() {
@@ -74,6 +90,8 @@ void ControlFlow::find_dominators() {
     dominators_.assign(n, std::vector<char>(n, 1));
     dominators_[0].assign(n, 0);
     dominators_[0][0] = 1;
+    for (size_t b = 1; b < n; ++b)
+        if (blocks_[b].predecessors.empty()) dominators_[b].assign(n, 0), dominators_[b][b] = 1;
     for (bool changed = true; changed;) {
         changed = false;
         for (size_t b = 1; b < n; ++b)

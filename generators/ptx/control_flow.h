@@ -12,7 +12,7 @@ namespace attune::ptx {
 /** A straight run of instructions, [begin, end). */
 struct Block {
     size_t begin = 0, end = 0;
-    std::vector<size_t> successors, predecessors;
+    std::vector<size_t> successors, predecessors; // none of a block that can't be reached
 };
 
 /** A natural loop: the blocks from which its header is reached again without leaving it. */
@@ -44,6 +44,7 @@ public:
 private:
     void split(const Body &body);
     void connect(const Body &body);
+    void drop_unreachable();
     void find_dominators();
     void find_loops();
     void check_reducible();

@@ -17,25 +17,33 @@ EffectOf effect_of(const Body &body, bool copies_too) {
     };
 }
 
-/** Whether all barriers that come next are in the same innermost loop as this one. Where they are not, the barrier stays: it closes the
- * copies of one loop before those of another begin. */
-bool stays_in_loop(const Body &body, const ControlFlow &flow, size_t barrier) {
-    const Loop *const loop = flow.innermost(flow.block_of(barrier));
-    const auto effect = [&](size_t i) {
-        if (!is_barrier(body[i])) return Effect::none;
-        return flow.innermost(flow.block_of(i)) == loop ? Effect::clears : Effect::sets;
-    };
-    return !true_after(flow, body.size(), effect)[barrier];
-}
+/** By barrier: whether all barriers that come next, or all that come before, are in the same innermost loop. */
+struct Neighbours {
+    std::vector<char> next_elsewhere, last_elsewhere;
+
+    Neighbours(const Body &body, const ControlFlow &flow, size_t barrier) {
+        const Loop *const loop = flow.innermost(flow.block_of(barrier));
+        const auto effect = [&](size_t i) {
+            if (!is_barrier(body[i])) return Effect::none;
+            return flow.innermost(flow.block_of(i)) == loop ? Effect::clears : Effect::sets;
+        };
+        next_elsewhere = true_after(flow, body.size(), effect);
+        last_elsewhere = true_before(flow, body.size(), effect);
+    }
+};
 
 /** A barrier with only copies, or nothing, between it and the barriers before it, and the same after it; or one with nothing before it,
- * which does the work of the one before a second time. */
+ * which does the work of the one before a second time. Where those barriers are not in the same loop it stays: it closes the copies of one
+ * loop before those of another begin, and waits for what a loop leaves over. */
 size_t find_needless(const Body &body, const ControlFlow &flow) {
     const std::vector<char> before = true_before(flow, body.size(), effect_of(body, false));
     const std::vector<char> after = true_after(flow, body.size(), effect_of(body, false));
     const std::vector<char> anything_before = true_before(flow, body.size(), effect_of(body, true));
-    for (size_t i = 0; i < body.size(); ++i)
-        if (is_barrier(body[i]) && (!anything_before[i] || (!before[i] && !after[i] && stays_in_loop(body, flow, i)))) return i;
+    for (size_t i = 0; i < body.size(); ++i) {
+        if (!is_barrier(body[i]) || (anything_before[i] && (before[i] || after[i]))) continue;
+        const Neighbours neighbours(body, flow, i);
+        if (anything_before[i] ? !neighbours.next_elsewhere[i] : !neighbours.last_elsewhere[i]) return i;
+    }
     return body.size();
 }
 

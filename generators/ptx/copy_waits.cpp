@@ -180,11 +180,13 @@ private:
             left_[barrier] = everything;
     }
 
-    /** Whether every path from the barrier comes to one that leaves at most one group unfinished before it touches shared memory. */
+    /** Whether every path from the barrier comes to one that finishes its group, before it touches shared memory. A barrier in a loop may
+     * leave the group that it closes itself. */
     bool next_waits(size_t from) const {
         const auto waits = [&](size_t i) {
             const auto found = left_.find(i);
-            return found != left_.end() && closes(i) && found->second <= 1 && loop_of(i);
+            if (found == left_.end()) return false;
+            return closes(i) ? found->second <= 1 && loop_of(i) : found->second == 0;
         };
         const auto effect = [&](size_t i) {
             if (is_barrier(body_[i])) return waits(i) ? Effect::clears : Effect::sets;

@@ -13,7 +13,8 @@ struct Image {
     std::string content; // PTX text, or a cubin: an ELF file
 };
 
-/** The bytes of a fatbin with the images, uncompressed: byte for byte what NVIDIA's fatbinary writes. Throws Error where an image is none.
+/** The bytes of a fatbin with the images, uncompressed: byte for byte what NVIDIA's fatbinary writes, but that it drops blanks
+ *  at the beginning of PTX lines. Throws Error where an image is none.
  *
  *  Everything is little endian. The container begins with 16 bytes: u32 magic 0xBA55ED50, u16 version 1, u16 size of this header (16), u64
  *  bytes that follow it. Each image then has a header of 64 bytes, of PTX 80:

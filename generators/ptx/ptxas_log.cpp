@@ -9,9 +9,9 @@ namespace attune::ptx {
 
 namespace {
 
-/** The number right before `words`, or 0: "12 bytes spill stores". */
+/** The number right before the last `words`, or 0: "12 bytes spill stores". */
 int number_before(const std::string &line, const std::string &words) {
-    const size_t end = line.find(words);
+    const size_t end = line.rfind(words);
     if (end == std::string::npos) return 0;
     size_t begin = end;
     while (begin > 0 && line[begin - 1] >= '0' && line[begin - 1] <= '9')
