@@ -15,6 +15,8 @@
 #include "bench/measure.h"
 #include "bench_report.h"
 #include "commands.h"
+#include "cuda_bench.h"
+#include "device.h"
 #include "error.h"
 #include "options.h"
 
@@ -26,6 +28,7 @@ struct BenchOptions {
     int64_t threads = 1;
     double seconds = 0.5;
     bool masks = false, scaling = false, json = false;
+    std::string device = "cpu";
 };
 
 std::vector<std::string> split(const std::string &text) {
@@ -118,7 +121,25 @@ attune_type type_of(const std::string &name) {
     bad_argument("--dtype is {}; it must be f32, f16 or bf16", name);
 }
 
+/** Attention alone, on the usual cases or a shape. */
+void run_on_gpu(const BenchOptions &options) {
+    if (!options.case_name.empty() || options.masks || options.scaling)
+        bad_argument("--case, --masks and --scaling are for --device cpu; on cuda --shape and --mask say what is timed");
+    CudaBenchOptions cuda;
+    cuda.schedules = chosen_schedules(options), cuda.type = type_of(options.dtype), cuda.seconds = options.seconds,
+    cuda.json = options.json;
+    const std::string mask = options.mask.empty() ? "none" : options.mask;
+    if (options.shape.empty() && mask != "none") bad_argument("--mask is {}; on --device cuda it goes with --shape", mask);
+    if (!options.shape.empty()) {
+        const bench::Case c = case_of_shape(options.shape);
+        if (c.value_dim != c.head_dim) bad_argument("--shape has Dv = {}; on --device cuda it must be D = {}", c.value_dim, c.head_dim);
+        cuda.cases = {{c.batch, c.query_heads, c.kv_heads, c.queries, c.keys, c.head_dim, mask}};
+    }
+    run_cuda_bench(cuda);
+}
+
 void run_bench(const BenchOptions &options) {
+    if (options.device == "cuda") return run_on_gpu(options);
     const attune_type type = type_of(options.dtype);
     std::vector<bench::Case> cases = chosen_cases(options);
     for (bench::Case &c : cases)
@@ -172,6 +193,7 @@ void add_bench(CLI::App &parent) {
     add_integer(*app, "--threads", options->threads, 1, max_threads, "Threads; 1 by default");
     add_double(*app, "--seconds", options->seconds, positive, "Seconds of timing for each case and schedule; 0.5 by default");
     app->add_flag("--json", options->json, "Print one JSON object a line")->disable_flag_override();
+    add_device(*app, options->device, "cpu, the default, or cuda: attention's rate on an NVIDIA GPU, by CUDA events");
     app->callback([options] { run_bench(*options); });
 }
 

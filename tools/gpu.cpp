@@ -2,8 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <type_traits>
-
 #include "error.h"
 
 namespace attune::tools {
@@ -21,6 +19,12 @@ struct Gpu::Functions {
 
 namespace {
 
+template <typename Function> void find(Function *&function, const char *name) {
+    static void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    function = reinterpret_cast<Function *>(library ? dlsym(library, name) : nullptr);
+    if (!function) failure("libcuda.so.1 has no {}", name);
+}
+
 void require(int result, const char *what) {
     if (result != 0) failure("CUDA failed to {} with error {}", what, result);
 }
@@ -30,12 +34,7 @@ void require(int result, const char *what) {
 const Gpu::Functions &Gpu::functions() {
     static const Functions found = [] {
         require_ok(cuda_status());
-        void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
         Functions f = {};
-        const auto find = [&](auto *&function, const char *name) {
-            function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(library ? dlsym(library, name) : nullptr);
-            if (!function) failure("libcuda.so.1 has no {}", name);
-        };
         find(f.retain, "cuDevicePrimaryCtxRetain");
         find(f.push, "cuCtxPushCurrent_v2");
         find(f.pop, "cuCtxPopCurrent_v2");
@@ -77,5 +76,45 @@ void Gpu::to_host(void *to, uint64_t from, int64_t bytes) const {
 }
 
 void Gpu::wait() const { require(functions().wait(), "finish the call"); }
+
+struct GpuTimer::Functions {
+    int (*create)(void **event, unsigned flags);
+    int (*destroy)(void *event);
+    int (*record)(void *event, void *stream);
+    int (*wait)(void *event);
+    int (*elapsed)(float *milliseconds, void *begin, void *end);
+};
+
+const GpuTimer::Functions &GpuTimer::functions() {
+    static const Functions found = [] {
+        Functions f = {};
+        find(f.create, "cuEventCreate");
+        find(f.destroy, "cuEventDestroy_v2");
+        find(f.record, "cuEventRecord");
+        find(f.wait, "cuEventSynchronize");
+        find(f.elapsed, "cuEventElapsedTime");
+        return f;
+    }();
+    return found;
+}
+
+GpuTimer::GpuTimer() {
+    require(functions().create(&begin_, 0), "make an event");
+    require(functions().create(&end_, 0), "make an event");
+}
+
+GpuTimer::~GpuTimer() {
+    functions().destroy(begin_);
+    functions().destroy(end_);
+}
+
+void GpuTimer::record(void *event) const { require(functions().record(event, nullptr), "record an event"); }
+
+double GpuTimer::elapsed() const {
+    float milliseconds = 0;
+    require(functions().wait(end_), "finish what is timed");
+    require(functions().elapsed(&milliseconds, begin_, end_), "read the time");
+    return static_cast<double>(milliseconds) * 1e-3;
+}
 
 } // namespace attune::tools

@@ -25,4 +25,28 @@ private:
     static const Functions &functions();
 };
 
+/** Times what is launched on the default stream, by events. There is a Gpu meanwhile. */
+class GpuTimer {
+public:
+    GpuTimer();
+    ~GpuTimer();
+    GpuTimer(const GpuTimer &) = delete;
+    GpuTimer &operator=(const GpuTimer &) = delete;
+
+    template <typename Run> double seconds(const Run &run) const {
+        record(begin_);
+        run();
+        record(end_);
+        return elapsed();
+    }
+
+private:
+    struct Functions;
+    static const Functions &functions();
+    void record(void *event) const;
+    double elapsed() const;
+
+    void *begin_ = nullptr, *end_ = nullptr;
+};
+
 } // namespace attune::tools

@@ -30,6 +30,15 @@ class Options(command.CommandTest):
         for arguments in (ROTARY, SINUSOIDAL):
             self.deny(arguments, "--base", NOT_NUMBERS + ("0", "-10000"))
 
+    def test_device(self):
+        for arguments in (ATTENTION, SOFTMAX, ROTARY, SINUSOIDAL, ("bench",), ("list",)):
+            self.deny(arguments, "--device", ("gpu", "CUDA", "0"))
+        if "No GPU" not in self.run_well("list"):
+            self.skipTest("there is a GPU")
+        tokens = ("--tokens", 3, "--dim", 8)
+        for arguments in (ATTENTION, SOFTMAX, ROTARY, SINUSOIDAL + tokens, ("bench",)):
+            self.refuse(*arguments, "--device", "cuda", says="device cuda")
+
     def test_integers(self):
         for arguments in (ATTENTION, SOFTMAX, ROTARY, SINUSOIDAL, ("bench",)):
             self.deny(arguments, "--threads", NOT_INTEGERS + ("0", "-1", "1025"))

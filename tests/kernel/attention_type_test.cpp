@@ -12,8 +12,8 @@ std::vector<const attune_kernel *> half_kernels() {
     std::vector<const attune_kernel *> kernels;
     for (int32_t index = 0; index < attune_kernel_count(); index++) {
         const attune_kernel *kernel = attune_kernel_at(index);
-        if (std::string(kernel->operation) == "attention" && kernel->dtype != ATTUNE_F32 && kernel->cache_dtype == kernel->dtype &&
-            kernel->device == ATTUNE_CPU)
+        if (kernel->device != ATTUNE_CPU) continue;
+        if (std::string(kernel->operation) == "attention" && kernel->dtype != ATTUNE_F32 && kernel->cache_dtype == kernel->dtype)
             kernels.push_back(kernel);
     }
     return kernels;

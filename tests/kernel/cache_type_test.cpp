@@ -13,6 +13,7 @@ namespace {
 bool has_kernel(attune_type dtype, attune_type cache_dtype) {
     for (int32_t i = 0; i < attune_kernel_count(); i++) {
         const attune_kernel &kernel = *attune_kernel_at(i);
+        if (kernel.device != ATTUNE_CPU) continue;
         if (std::string(kernel.operation) == "attention" && kernel.dtype == dtype && kernel.cache_dtype == cache_dtype) return true;
     }
     return false;

@@ -14,8 +14,10 @@ namespace {
 
 std::vector<const attune_kernel *> linear_kernels() {
     std::vector<const attune_kernel *> kernels;
-    for (int32_t index = 0; index < attune_kernel_count(); index++)
-        if (std::string_view(attune_kernel_at(index)->operation) == "linear") kernels.push_back(attune_kernel_at(index));
+    for (int32_t index = 0; index < attune_kernel_count(); index++) {
+        const attune_kernel *kernel = attune_kernel_at(index);
+        if (kernel->device == ATTUNE_CPU && std::string_view(kernel->operation) == "linear") kernels.push_back(kernel);
+    }
     return kernels;
 }
 

@@ -14,6 +14,7 @@ namespace {
 std::vector<const attune_kernel *> norm_kernels() {
     std::vector<const attune_kernel *> kernels;
     for (int32_t index = 0; index < attune_kernel_count(); index++) {
+        if (attune_kernel_at(index)->device != ATTUNE_CPU) continue;
         const std::string_view operation = attune_kernel_at(index)->operation;
         if (operation == "layer_norm" || operation == "rms_norm") kernels.push_back(attune_kernel_at(index));
     }

@@ -8,9 +8,8 @@ std::vector<const attune_kernel *> kernels_of(std::string_view operation) {
     std::vector<const attune_kernel *> kernels;
     for (int32_t index = 0; index < attune_kernel_count(); index++) {
         const attune_kernel *kernel = attune_kernel_at(index);
-        if (kernel->operation == operation && kernel->dtype == ATTUNE_F32 && kernel->cache_dtype == ATTUNE_F32 &&
-            kernel->device == ATTUNE_CPU)
-            kernels.push_back(kernel);
+        if (kernel->device != ATTUNE_CPU) continue;
+        if (kernel->operation == operation && kernel->dtype == ATTUNE_F32 && kernel->cache_dtype == ATTUNE_F32) kernels.push_back(kernel);
     }
     return kernels;
 }
