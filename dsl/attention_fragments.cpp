@@ -3,6 +3,7 @@
 #include "dsl/axes.h"
 #include "dsl/numeric.h"
 #include "dsl/softmax.h"
+#include "dsl/spoilt_values.h"
 #include "dsl/warp.h"
 
 namespace attune::dsl {
@@ -25,13 +26,17 @@ struct Slots {
     explicit Slots(const FragmentBlocking &b)
         : halves(2 * b.row_tiles), key_depth(b.keys / 16), value_tiles(b.value_dim / 8 + 1), factor(0), maximum(halves),
           reference(2 * halves), weight(3 * halves), output(weight + 4 * key_depth * b.row_tiles), outputs(4 * value_tiles * b.row_tiles),
-          count(output + outputs), assignments(output + outputs * key_depth) {}
+          mark(output + outputs), marks((outputs - 4 * b.row_tiles + outputs_a_mark - 1) / outputs_a_mark), count(mark + marks),
+          assignments(outputs * key_depth) {}
+
+    static constexpr int outputs_a_mark = 16; // two bits each
 
     const int halves, key_depth, value_tiles; // the last tile of values is ones: its products are the sums of the weights
     const int factor, maximum, reference;     // what the old sums are multiplied by; base 2 logarithms of the largest weight, and that or 0
     const int weight;                         // words of the left factor of the second product
     const int output, outputs;
-    const int count, assignments; // assignments a step makes, in order: the outputs once for each 16 keys
+    const int mark, marks; // words of two bits an output: what values that aren't finite make of it
+    const int count, assignments; // slots; and how often a step adds to outputs: to each once for every 16 keys
 };
 
 class Declaration {
@@ -43,6 +48,8 @@ public:
         declare_words();
         declare_score();
         declare_maximum();
+        declare_spoilt();
+        declare_marks();
         declare_state();
         declare_results();
     }
@@ -78,7 +85,7 @@ private:
         made.query_words = Func("query_words"), made.key_words = Func("key_words"), made.value_words = Func("value_words");
         made.query_fragment = Func("query_fragment"), made.key_fragment = Func("key_fragment");
         made.value_fragment = Func("value_fragment"), made.score = Func("score"), made.lane_maximum = Func("lane_maximum");
-        made.maximum = Func("maximum"), made.state = Func("state"), made.factor = Func("factor");
+        made.maximum = Func("maximum"), made.state = Func("state"), made.factor = Func("factor"), made.spoilt_lane = Func("spoilt_lane"), made.spoilt = Func("spoilt"), made.marks = Func("marks");
         made.output = Func("out"), made.lse = Func("lse");
     }
 
@@ -149,8 +156,7 @@ private:
             return warp::choose(warp::equal(bias, masked_score()), masked_score(), s + bias);
         });
         if (in.score) stage("own_elements", Halide::Internal::const_true(), [&](const Expr &s, const Cell &c) { return (*in.score)(s, c); });
-        const CellBlock cells{batch, head, queries(), {block_key, block_key + b.keys - 1}};
-        stage("mask_elements", !mask().allows_all(cells), [&](const Expr &s, const Cell &cell) {
+        stage("mask_elements", !mask().allows_all(cells_of(step)), [&](const Expr &s, const Cell &cell) {
             return warp::choose(cast<int32_t>(mask().allows(cell)), s, masked_score());
         });
     }
@@ -180,12 +186,61 @@ private:
 
     static Expr reference_of(const Expr &largest) { return warp::choose(warp::equal(largest, masked_score()), 0.0f, largest); }
 
-    // Every step makes the same list of assignments, in this order: factors, maxima, references, weights, outputs.
+    CellBlock cells_of(const Expr &at_step) const {
+        const Expr block_key = (first_block + at_step) * b.keys;
+        return {batch, head, queries(), {block_key, block_key + b.keys - 1}};
+    }
+
+    // Each lane looks at its share of the block; what one finds, all of the warp know.
+    void declare_spoilt() {
+        const Var &q = made.q, &g = made.g, &warp = made.warp;
+        const int words = b.value_dim / 2;
+        made.lane_words = RDom(0, 4, 0, words * b.keys / 128, "lane_words");
+        made.lane_words.where(!mask().allows_all(cells_of(step)));
+        const Expr nth = (made.lane_words.y * 32 + lane_number()) * 4 + made.lane_words.x;
+        auto found = [&]() -> Halide::FuncRef { return made.spoilt_lane(q, g, warp, step, tile, head, batch); };
+        found() = Expr(0u);
+        found() = found() | spoilt_bits(in.element, made.value_words(nth % words, nth / words, step, tile, head, batch));
+        const Expr some = (made.spoilt_lane(q, g, warp, step, tile, head, batch) & Expr(0x80008000u)) != 0;
+        made.spoilt(q, g, warp, step, tile, head, batch) = 0;
+        RDom once(0, 1, "spoilt_once");
+        once.where(!mask().allows_all(cells_of(step)));
+        made.spoilt(q, g, warp, step, tile, head, batch) = warp::any(cast<int32_t>(some) + once); // once is 0
+    }
+
+    Expr is_spoilt(const Expr &at_step) const { return made.spoilt(made.q, made.g, made.warp, at_step, tile, head, batch) != 0; }
+
+    // One output after another, all in one loop: it hardly ever runs, and mustn't fill the kernel with code.
+    void declare_marks() {
+        const Var &q = made.q, &g = made.g, &warp = made.warp;
+        made.marked = RDom(0, b.keys * (slots.outputs - 4 * b.row_tiles), "marked");
+        made.marked.where(is_spoilt(step));
+        const Expr place = made.marked / b.keys, nth = made.marked % b.keys;
+        const Expr element = place % 4, of_tile = place / 4 % b.row_tiles, value_tile = place / (4 * b.row_tiles);
+        const Expr query_row = first_query + (warp * b.row_tiles + of_tile) * 16 + element / 2 * 8 + g;
+        const Expr key_token = (first_block + step) * b.keys + nth;
+        const Expr allowed = mask().allows({batch, head, query_row, key_token});
+        const Expr bias = in.bias(min(key_token, in.keys - 1), min(query_row, in.queries - 1), head, batch);
+        const Expr unbiased = in.use_bias == 0 || warp::equal(branch(in.use_bias != 0, bias, 0.0f), masked_score()) == 0;
+        const Expr value = made.value_words(value_tile * 4 + q, nth, step, tile, head, batch);
+        const Expr mark = mark_of(in.element, half_of(value, element % 2)) << cast<uint32_t>(place % Slots::outputs_a_mark * 2);
+        auto marks = [&]() -> Halide::FuncRef { return made.marks(slot, q, g, warp, step, tile, head, batch); };
+        marks() = Expr(0u);
+        marks() = marks() | select(allowed && unbiased && place / Slots::outputs_a_mark == slot, mark, Expr(0u));
+    }
+
+    enum Part { softmax_part, product_part, careful_part, parts };
+
+    // Every step makes the same assignments, in this order: factors, maxima, references, weights; then outputs, in one of two ways.
     void declare_state() {
         const Var &q = made.q, &g = made.g, &warp = made.warp;
-        made.steps = RDom(0, slots.assignments, 0, (in.keys - 1) / b.keys + 1, "steps");
-        made.steps.where(warp::in_steps(made.steps.y, block_count));
-        const Expr i = made.steps.x, now = made.steps.y;
+        made.steps = RDom(0, slots.assignments + slots.marks, 0, int(parts), 0, (in.keys - 1) / b.keys + 1, "steps");
+        const Expr i = made.steps.x, part = made.steps.y, now = made.steps.z;
+        made.steps.where(warp::in_steps(now, block_count));
+        made.steps.where(i < select(part == softmax_part, slots.output, part == product_part, slots.assignments,
+                                    slots.assignments + slots.marks));
+        made.steps.where(part != product_part || !is_spoilt(now));
+        made.steps.where(part != careful_part || is_spoilt(now));
         auto at = [&](const Expr &s) -> Halide::FuncRef { return made.state(s, q, g, warp, tile, head, batch); };
         at(slot) = select(slot >= slots.maximum && slot < slots.reference, masked_score(), 0.0f);
 
@@ -195,11 +250,14 @@ private:
         const Expr largest = warp::maximum(old, top);
         const Expr factor = warp::exp2(warp::subtract(old, reference_of(largest)));
         const Expr reference = reference_of(at(slots.maximum + of_half));
+        const Expr softmax = select(i < slots.maximum, factor, i < slots.reference, largest, i < slots.weight, reference,
+                                    weight(i - slots.weight, at, now));
 
-        const Expr o = i - slots.output, place = o % slots.outputs;
-        const Expr target = select(i < slots.output, i, slots.output + place);
-        at(target) = select(i < slots.maximum, factor, i < slots.reference, largest, i < slots.weight, reference, i < slots.output,
-                            weight(i - slots.weight, at, now), output(o, at, now));
+        const Expr is_mark = i >= slots.assignments, word = clamp(i - slots.assignments, 0, slots.marks - 1);
+        const Expr mark = reinterpret<float>(reinterpret<uint32_t>(at(slots.mark + word)) | made.marks(word, q, g, warp, now, tile, head, batch));
+        const Expr target = select(part == softmax_part, i, is_mark, slots.mark + word, slots.output + i % slots.outputs);
+        at(target) = select(part == softmax_part, softmax, part == product_part, output(i, at, fragment_values(now)),
+                            is_mark, mark, output(i, at, finite_values(now)));
     }
 
     /** Word w of the weights: half w % 2, keys 8 (w / 2) on of 16. */
@@ -212,10 +270,27 @@ private:
         return reinterpret<float>(warp::pack(in.element, value(0), value(1)));
     }
 
-    /** Assignment o of the outputs: all of them for the first 16 keys of the block, then all for the next. */
-    template <typename At> Expr output(const Expr &o, const At &at, const Expr &now) const {
-        const Expr place = o % slots.outputs, element = o % 4, of_tile = o / 4 % b.row_tiles;
-        const Expr value_tile = o / (4 * b.row_tiles) % slots.value_tiles, keys16 = o / slots.outputs % slots.key_depth;
+    /** Right factors of the products for 16 keys and a tile of values: register 0 or 1. */
+    using Values = std::function<Expr(const Expr &keys16, const Expr &value_tile, int which)>;
+
+    Values fragment_values(const Expr &now) const {
+        return [=](const Expr &keys16, const Expr &value_tile, int which) {
+            return made.value_fragment(value_tile % 2 * 2 + which, made.q, made.g, keys16, value_tile / 2, now, tile, head, batch);
+        };
+    }
+
+    // With 0 for what isn't finite.
+    Values finite_values(const Expr &now) const {
+        const Values read = fragment_values(now);
+        return [=](const Expr &keys16, const Expr &value_tile, int which) {
+            return finite_halves(in.element, read(keys16, value_tile, which));
+        };
+    }
+
+    /** Addition i to the outputs: all of them for the first 16 keys of the block, then all for the next. */
+    template <typename At> Expr output(const Expr &i, const At &at, const Values &values_of) const {
+        const Expr place = i % slots.outputs, element = i % 4, of_tile = i / 4 % b.row_tiles;
+        const Expr value_tile = i / (4 * b.row_tiles) % slots.value_tiles, keys16 = i / slots.outputs % slots.key_depth;
         Expr before = at(slots.output + place);
         before = select(keys16 == 0, before * at(slots.factor + of_tile * 2 + element / 2), before);
         std::vector<Expr> weights, values;
@@ -223,8 +298,7 @@ private:
             weights.push_back(reinterpret<uint32_t>(at(slots.weight + (keys16 * b.row_tiles + of_tile) * 4 + j)));
         const Expr ones(in.element.is_bfloat() ? 0x3f803f80u : 0x3c003c00u), column = min(value_tile, slots.value_tiles - 2);
         for (int j = 0; j < 2; j++)
-            values.push_back(select(value_tile == slots.value_tiles - 1, ones,
-                                    made.value_fragment(column % 2 * 2 + j, made.q, made.g, keys16, column / 2, now, tile, head, batch)));
+            values.push_back(select(value_tile == slots.value_tiles - 1, ones, values_of(keys16, column, j)));
         return warp::add_product(in.element, before, element, weights, values);
     }
 
@@ -251,8 +325,13 @@ private:
         const Var &q = made.q;
         made.factor(q, token, head, batch) = closed(q).first;
         const Expr factor = made.factor(q, token, head, batch);
-        made.output(q, column, token, head, batch) =
-            warp::pack(in.element, output(column, h * 2, q) * factor, output(column, h * 2 + 1, q) * factor);
+        auto finished = [&](int element) {
+            const Expr place = (column * b.row_tiles + of_tile) * 4 + h * 2 + element;
+            const Expr marks = reinterpret<uint32_t>(state(slots.mark + place / Slots::outputs_a_mark, q));
+            const Expr mark = (marks >> cast<uint32_t>(place % Slots::outputs_a_mark * 2)) & cast<uint32_t>(3);
+            return output(column, h * 2 + element, q) * factor + marked_value(mark);
+        };
+        made.output(q, column, token, head, batch) = warp::pack(in.element, finished(0), finished(1));
         made.lse(lane, token, head, batch) = closed(lane).second;
     }
 };

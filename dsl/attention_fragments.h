@@ -47,6 +47,10 @@ struct FragmentAttention {
     Halide::Func score;                                             // (r, q, g, key tile, row tile, warp, step, tile, head, batch)
     Halide::Func lane_maximum, maximum;                             // (half, q, g, row tile, warp, step, tile, head, batch)
     Halide::Func state;                                             // (slot, q, g, warp, tile, head, batch): see slots in the .cpp
+    // Where a block isn't attended to by every row: whether some of its values isn't finite, and then which outputs such values reach.
+    Halide::Func spoilt_lane, spoilt; // i32 (q, g, warp, step, tile, head, batch)
+    Halide::Func marks;               // u32 (word, q, g, warp, step, tile, head, batch): two bits an output
+    Halide::RDom lane_words, marked;  // of spoilt_lane and marks
     Halide::Func factor;                                            // (q, token, head, batch): of the outputs, at the end
     Halide::Func output;                                            // u32 (word % 4, word / 4, token, head, batch)
     Halide::Func lse;                                               // f32 (0, token, head, batch)

@@ -7,6 +7,7 @@
 #include "parser.h"
 #include "printer.h"
 #include "shared_base.h"
+#include "sink_loads.h"
 #include "warp_operations.h"
 
 namespace attune::ptx {
@@ -51,6 +52,7 @@ std::string rewrite(const std::string &ptx, const RewriteOptions &options) {
     bool shared = false;
     for (Kernel &kernel : module.kernels) {
         replace_warp_operations(kernel);
+        sink_matrix_loads(kernel);
         if (options.async_copies) make_copies_async(kernel, options.stages);
         fence_for_wgmma(kernel);
         shared = rebase_shared_memory(kernel) || shared;

@@ -42,6 +42,14 @@ void schedule_score(const dsl::FragmentAttention &a) {
     maximum.compute_at(state, a.q).unroll(half).unroll(a.row_tile);
 }
 
+void schedule_spoilt(const dsl::FragmentAttention &a) {
+    Func lane = a.spoilt_lane, spoilt = a.spoilt, marks = a.marks;
+    lane.compute_at(a.state, a.q).update().unroll(a.lane_words.x);
+    spoilt.compute_at(a.state, a.q);
+    marks.compute_at(a.state, a.q).unroll(marks.args()[0]);
+    marks.update().reorder(marks.args()[0], a.marked).unroll(marks.args()[0]);
+}
+
 void schedule_fragments(const dsl::FragmentAttention &a) {
     Func query = a.query_fragment, key = a.key_fragment, value = a.value_fragment, score = a.score;
     query.compute_at(score, a.product).unroll(query.args()[0]).unroll(a.row_tile);
@@ -82,8 +90,9 @@ void mma_attention(const dsl::FragmentAttention &a) {
     const Var slot = state.args()[0];
     state.reorder(slot, a.q, a.g, a.warp).gpu_threads(a.q, a.g, a.warp).unroll(slot);
     const Halide::RDom &steps = a.steps;
-    state.update().reorder(steps.x, a.q, a.g, a.warp, steps.y).gpu_threads(a.q, a.g, a.warp).unroll(steps.x);
+    state.update().reorder(steps.x, steps.y, a.q, a.g, a.warp, steps.z).gpu_threads(a.q, a.g, a.warp).unroll(steps.x).unroll(steps.y);
     schedule_score(a);
+    schedule_spoilt(a);
     schedule_fragments(a);
 
     Func query_words = a.query_words;
@@ -91,7 +100,7 @@ void mma_attention(const dsl::FragmentAttention &a) {
     copy_to_shared(query_words, row, b.head_dim / 2, a);
     const Var step = a.key_words.args()[2];
     for (Func f : {a.key_words, a.value_words}) {
-        f.store_at(output, tile).compute_at(state, steps.y).fold_storage(step, b.stages).align_bounds(key, b.keys);
+        f.store_at(output, tile).compute_at(state, steps.z).fold_storage(step, b.stages).align_bounds(key, b.keys);
         copy_to_shared(f, key, (f.name() == a.key_words.name() ? b.head_dim : b.value_dim) / 2, a);
     }
 }
