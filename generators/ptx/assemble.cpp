@@ -83,7 +83,8 @@ std::string make_cubin(const std::string &ptx, const std::string &arch, const As
     const TemporaryFile source(options.folder, ".ptx"), cubin(options.folder, ".cubin"), log(options.folder, ".log");
     source.write(ptx);
     const int status = run({options.ptxas, "-v", "-arch=" + arch, source.path(), "-o", cubin.path()}, log.path());
-    const std::string printed = log.read(), code = cubin.read();
+    const std::string printed = log.read();
+    std::string code = cubin.read();
     if (status != 0 || code.empty())
         throw Error("ptxas ended with status " + std::to_string(status) + " for " + arch + ":\n" + explain_errors(printed, ptx));
     for (const KernelFigures &kernel : parse_figures(printed, arch))

@@ -170,7 +170,7 @@ Instruction BodyParser::call_sequence() {
 Operand BodyParser::operand() {
     if (at("[")) return address();
     if (at("{") || at("(")) return vector();
-    const Operand first = simple_operand();
+    Operand first = simple_operand();
     if (!skip("|")) return first;
     Operand pair;
     pair.kind = Operand::Kind::pair;

@@ -181,12 +181,12 @@ private:
     }
 
     /** Whether every path from the barrier comes to one that finishes its group, before it touches shared memory. A barrier in a loop may
-     * leave the group that it closes itself. */
+     * leave the group that it closes itself; where the first iteration waits for everything, it does so here. */
     bool next_waits(size_t from) const {
         const auto waits = [&](size_t i) {
             const auto found = left_.find(i);
             if (found == left_.end()) return false;
-            return closes(i) ? found->second <= 1 && loop_of(i) : found->second == 0;
+            return closes(i) ? loop_of(i) && (found->second <= 1 || warm_up_.count(loop_of(i))) : found->second == 0;
         };
         const auto effect = [&](size_t i) {
             if (is_barrier(body_[i])) return waits(i) ? Effect::clears : Effect::sets;

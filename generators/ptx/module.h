@@ -75,12 +75,15 @@ struct Instruction {
     bool has(const char *word) const;
 };
 
-/** ".extern .func (.param .b32 result) name (.param .b32 x)": a declaration, without a body. */
+/** ".extern .func (.param .b32 result) name (.param .b32 x)": a declaration, or with a body a function of the compiler's own, such as the
+ * slow path of a power of doubles. */
 struct Function {
     int line = 0;
     std::string attributes; // ".extern .func"
     std::string name;
     std::vector<Variable> results, parameters;
+    bool is_defined = false;
+    std::vector<Instruction> body;
 };
 
 /** A performance directive of a kernel: ".maxntid" and "256, 1, 1". */

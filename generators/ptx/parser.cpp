@@ -69,8 +69,11 @@ private:
         if (at("(")) result.parameters = parameters();
         while (skip(".noreturn"))
             result.attributes += " .noreturn";
-        if (at("{")) fail_at(line, "function " + result.name + " has a body: only kernels may");
-        expect(";", "after the function");
+        result.is_defined = skip("{");
+        if (result.is_defined)
+            result.body = body();
+        else
+            expect(";", "after the function");
         module_.functions.push_back(std::move(result));
     }
 

@@ -84,19 +84,24 @@ std::string print(const Instruction &instruction) {
     return "";
 }
 
+std::string print(const std::vector<Instruction> &body) {
+    std::string text;
+    for (const Instruction &instruction : body)
+        text += print(instruction);
+    return text;
+}
+
 std::string print(const Function &function) {
     const std::string results = function.results.empty() ? "" : print(function.results) + " ";
-    return function.attributes + " " + results + function.name + print(function.parameters) + ";\n";
+    const std::string head = function.attributes + " " + results + function.name + print(function.parameters);
+    return function.is_defined ? head + "\n{\n" + print(function.body) + "}\n" : head + ";\n";
 }
 
 std::string print(const Kernel &kernel) {
     std::string text = kernel.attributes + " " + kernel.name + print(kernel.parameters) + "\n";
     for (const Directive &directive : kernel.directives)
         text += directive.name + " " + directive.value + "\n";
-    text += "{\n";
-    for (const Instruction &instruction : kernel.body)
-        text += print(instruction);
-    return text + "}\n";
+    return text + "{\n" + print(kernel.body) + "}\n";
 }
 
 } // namespace

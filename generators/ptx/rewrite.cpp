@@ -1,9 +1,13 @@
 #include "rewrite.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <set>
 
 #include "async_copies.h"
 #include "copy_parts.h"
+#include "opcodes.h"
 #include "parser.h"
 #include "printer.h"
 #include "shared_base.h"
@@ -14,18 +18,37 @@ namespace attune::ptx {
 
 namespace {
 
-bool contains_call(const Module &module, const std::string &function) {
-    for (const Kernel &kernel : module.kernels)
-        for (const Instruction &instruction : kernel.body)
-            if (instruction.is_call() && instruction.name == function) return true;
-    return false;
+bool contains_call(const std::vector<Instruction> &body, const std::string &function) {
+    return std::any_of(body.begin(), body.end(), [&](const Instruction &i) { return i.is_call() && i.name == function; });
 }
 
 void drop_uncalled_functions(Module &module) {
-    auto &functions = module.functions;
-    const auto uncalled = [&](const Function &function) { return !contains_call(module, function.name); };
-    functions.erase(std::remove_if(functions.begin(), functions.end(), uncalled), functions.end());
+    const auto is_called = [&](const Function &function) {
+        const auto calls = [&](const auto &caller) { return contains_call(caller.body, function.name); };
+        return std::any_of(module.kernels.begin(), module.kernels.end(), calls) ||
+               std::any_of(module.functions.begin(), module.functions.end(), calls);
+    };
+    std::vector<Function> called;
+    std::copy_if(module.functions.begin(), module.functions.end(), std::back_inserter(called), is_called);
+    module.functions = std::move(called);
 }
+
+/** The functions that the module defines. They are left as they are, so they must do nothing that the pass would have to change. */
+std::set<std::string> defined_functions(const Module &module) {
+    std::set<std::string> names;
+    for (const Function &function : module.functions)
+        if (function.is_defined) names.insert(function.name);
+    for (const Function &function : module.functions)
+        for (const Instruction &instruction : function.body) {
+            if (accesses_shared(instruction)) throw error_at(instruction, "function " + function.name + " accesses shared memory");
+            if (instruction.is_call() && !names.count(instruction.name))
+                throw error_at(instruction, "unknown function " + instruction.name);
+        }
+    return names;
+}
+
+/** Whether the target has cp.async. */
+bool copies_asynchronously(const std::string &arch) { return std::atoi(arch.c_str() + std::min<size_t>(arch.size(), 3)) >= 80; }
 
 /** Bounds on the launch, by which ptxas knows how many registers a thread may have. .maxntid bounds the product of its numbers, not each.
  */
@@ -49,11 +72,12 @@ void check(const RewriteOptions &options) {
 std::string rewrite(const std::string &ptx, const RewriteOptions &options) {
     check(options);
     Module module = parse(ptx);
+    const std::set<std::string> functions = defined_functions(module);
     bool shared = false;
     for (Kernel &kernel : module.kernels) {
-        replace_warp_operations(kernel);
+        replace_warp_operations(kernel, functions);
         sink_matrix_loads(kernel);
-        if (options.async_copies) make_copies_async(kernel, options.stages);
+        if (options.async_copies && copies_asynchronously(options.arch)) make_copies_async(kernel, options.stages);
         fence_for_wgmma(kernel);
         shared = rebase_shared_memory(kernel) || shared;
         set_launch_bounds(kernel, options);

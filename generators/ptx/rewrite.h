@@ -14,7 +14,7 @@ struct RewriteOptions {
     /** The schedule's promise on copies inside a loop: what iteration i copies is read, and its memory written again, from iteration
      *  i + stages - 1 on. 1: it may be read right after the next barrier. */
     int stages = 1;
-    bool async_copies = true;           // copies of 16 bytes from global to shared memory become cp.async
+    bool async_copies = true;           // copies of 16 bytes from global to shared memory become cp.async, from sm_80 on
     std::map<std::string, int> threads; // threads of a block by kernel; a kernel that isn't named gets no .maxntid
     int blocks_per_sm = 1;              // how many blocks a multiprocessor must have registers for; where `threads` names the kernel
 };

@@ -35,11 +35,11 @@ void replace_call(Body &body, size_t call) {
 
 bool is_warp_operation(const std::string &name) { return begins_with(name, "warp_"); }
 
-void replace_warp_operations(Kernel &kernel) {
+void replace_warp_operations(Kernel &kernel, const std::set<std::string> &functions) {
     Body body(kernel);
     bool any = false;
     for (size_t i = 0; i < body.size(); ++i) {
-        if (!body[i].is_call()) continue;
+        if (!body[i].is_call() || functions.count(body[i].name)) continue;
         replace_call(body, i);
         any = true;
     }

@@ -163,6 +163,9 @@ TEST(AsyncCopies, GroupsBeforeALoopWaitWithItsFirst) {
     EXPECT_EQ(lines_with("cp.async.wait_group", text), 1) << text;
     // With two groups left unfinished by the loop, or something read before it, they are waited for at once.
     EXPECT_EQ(lines_with("cp.async.wait_group 0;", rewritten(copy("%rd10", "%rd11") + barrier + loop(copy("%rd2", "%rd3")), stages(3))), 1);
+    // The first iteration of a loop with a warm-up waits for everything, so for what was before it.
+    const std::string warm_up = "setp.ne.s32 %p2, %r7, 0;\n@%p2 bra $L__2;\n" + copy("%rd1", "%rd3") + "$L__2:\n" + copy("%rd2", "%rd4");
+    EXPECT_EQ(lines_with("cp.async.wait_group 0;", rewritten(copy("%rd10", "%rd11") + barrier + loop(warm_up), stages(3))), 1);
     const std::string early = copy("%rd10", "%rd11") + barrier + read_shared + loop(barrier + copy("%rd2", "%rd3"));
     EXPECT_EQ(lines_with("cp.async.wait_group 0;", rewritten(early, stages(2))), 1);
 }

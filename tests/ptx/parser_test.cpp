@@ -122,7 +122,6 @@ TEST(Parser, RefusesWhatItDoesNotKnow) {
     expect_parse_error(kernel("\tcall.uni f, (param0);"), "a call outside a call sequence");
     expect_parse_error(".target sm_80", "expected '.version'");
     expect_parse_error(".version 7.1\n.target sm_80\n.address_size 64\n.alias a, b;", "PTX line 4: unknown directive '.alias'");
-    expect_parse_error(".version 7.1\n.target sm_80\n.address_size 64\n.func f() { ret; }", "function f has a body");
     expect_parse_error(".version 7.1\n.target sm_80\n.address_size 64\n.entry f() { ret;", "the body of the kernel has no end");
 }
 

@@ -65,6 +65,32 @@ TEST(Rewrite, DropsDeclarationsOfWhatItReplaced) {
     EXPECT_EQ(lines_with("warp_", rewrite(declared, {})), 0);
 }
 
+const char *const power = ".func (.param .b32 func_retval0) power(\n\t.param .b32 power_param_0\n)\n{\n\t.reg .b32 %r<3>;\n"
+                          "\tld.param.b32 %r1, [power_param_0];\n\tst.param.b32 [func_retval0], %r1;\n\tret;\n}\n";
+
+TEST(Rewrite, KeepsTheCompilersFunctions) {
+    std::string text = kernel(call("%r9", "power", {"%r1"}));
+    text.insert(text.find(".visible"), power);
+    const std::string all = rewrite(text, {});
+    EXPECT_EQ(lines_with("call.uni (retval0), power, (param0);", all), 1) << all;
+    EXPECT_NE(all.find(") power(\n\t.param .b32 power_param_0\n)\n{\n\t.reg .b32 %r<3>;\n"), std::string::npos) << all;
+    EXPECT_EQ(lines_with("st.param.b32 [func_retval0], %r1;", all), 1) << all;
+    std::string shared = text;
+    shared.insert(shared.find("\tst.param"), "\tld.shared.b32 %r2, [64];\n");
+    EXPECT_THROW(rewrite(shared, {}), Error);
+    std::string unknown = text;
+    unknown.insert(unknown.find("\tst.param"), call("%r2", "elsewhere", {"%r1"}));
+    EXPECT_THROW(rewrite(unknown, {}), Error);
+}
+
+TEST(Rewrite, CopiesPlainlyBeforeSm80) {
+    RewriteOptions options;
+    options.arch = "sm_75";
+    const std::string copy = "ld.global.nc.v2.b64 {%rd5, %rd6}, [%rd3];\nst.shared.v2.b64 [%rd1], {%rd5, %rd6};\nbar.sync 0;\n";
+    EXPECT_EQ(lines_with("cp.async", rewrite(kernel(copy), options)), 0);
+    EXPECT_EQ(lines_with("cp.async.cg", rewrite(kernel(copy), {})), 1);
+}
+
 TEST(Rewrite, NamesTheLine) {
     expect_refused("add.s32 %r1, %r2, %r3;\nfoo.s32 %r1;\n", {"PTX line 13: unknown opcode 'foo.s32':\n    foo.s32 %r1;"});
     expect_refused("add.s32 %r1, %r2, %r3;\nld.shared.b32 %r1, [%r2];\n", {"PTX line 13: "});
