@@ -1,5 +1,6 @@
 #include "device.h"
 
+#include <cstring>
 #include <limits>
 
 #include "array.h"
@@ -53,7 +54,7 @@ TensorView DeviceTensors::place(const TensorView &host, const void *from, attune
     memory_.push_back(gpu_->allocate(bytes));
     if (from) gpu_->to_device(memory_.back(), from, bytes);
     TensorView view = host;
-    view.data = reinterpret_cast<void *>(static_cast<uintptr_t>(memory_.back()));
+    std::memcpy(&view.data, &memory_.back(), sizeof(view.data)); // the number is an address
     view.type = type, view.device = ATTUNE_CUDA;
     return view;
 }

@@ -1,5 +1,6 @@
 #include "cuda_scratch.h"
 
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -46,15 +47,16 @@ Status DeviceScratch::allocate(const char *what, int64_t bytes) {
     const CurrentContext current(device_);
     CudaHandle pool = nullptr;
     ATTUNE_TRY(find_pool(device_, pool));
-    const CudaResult result = driver.allocate(&data_, bytes > 0 ? static_cast<size_t>(bytes) : 1, pool, stream_);
-    if (result != 0) data_ = 0;
+    CudaPointer made = 0;
+    const CudaResult result = driver.allocate(&made, bytes > 0 ? static_cast<size_t>(bytes) : 1, pool, stream_);
+    if (result == 0) std::memcpy(&data_, &made, sizeof(data_)); // the number is an address
     return check_cuda(driver, result, "allocate scratch memory");
 }
 
 DeviceScratch::~DeviceScratch() {
     if (!data_) return;
     const CurrentContext current(device_);
-    device_.driver->release(data_, stream_);
+    device_.driver->release(reinterpret_cast<uintptr_t>(data_), stream_);
 }
 
 void release_device_memory() {

@@ -15,12 +15,12 @@ public:
 
     /** `what` it is for. At most once an object. */
     Status allocate(const char *what, int64_t bytes);
-    void *data() const { return reinterpret_cast<void *>(static_cast<uintptr_t>(data_)); }
+    void *data() const { return data_; }
 
 private:
     const CudaDevice device_;
     const CudaHandle stream_;
-    CudaPointer data_ = 0;
+    void *data_ = nullptr;
 };
 
 /** Gives back what calls on the GPU have kept. */

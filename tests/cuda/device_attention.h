@@ -1,15 +1,47 @@
-// A good attention of B 2, Hq 4, Hkv 2, N 8, M 16, D 64 on the GPU, to spoil. Emulated device memory is memory, which fakes don't touch.
+// A good attention of B 2, Hq 4, Hkv 2, N 8, M 16, D 64 on the emulated GPU, to spoil. Its memory can be looked at as any other.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
-#include <string>
+#include <optional>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "attune/attune.h"
+#include "cuda_device.h"
 #include "fake_cuda.h"
 
 namespace attune::runtime {
+
+/** Blocks of 40000 floats on the GPU. */
+class DeviceMemory {
+public:
+    DeviceMemory() {
+        EXPECT_TRUE(find_cuda_device(device_).ok());
+        current_.emplace(device_);
+    }
+    ~DeviceMemory() {
+        for (CudaPointer block : blocks_)
+            function<int(CudaPointer)>("cuMemFree_v2")(block);
+    }
+
+    void *allocate() {
+        constexpr size_t count = 40000;
+        EXPECT_EQ(function<int(CudaPointer *, size_t)>("cuMemAlloc_v2")(&blocks_.emplace_back(), count * sizeof(float)), 0);
+        auto *block = reinterpret_cast<float *>(static_cast<uintptr_t>(blocks_.back()));
+        std::fill_n(block, count, 77.0f);
+        return block;
+    }
+
+private:
+    template <typename Function> static Function *function(const char *name) { return reinterpret_cast<Function *>(cuda_symbol(name)); }
+
+    CudaDevice device_;
+    std::optional<CurrentContext> current_;
+    std::deque<CudaPointer> blocks_;
+};
 
 struct DeviceAttention {
     explicit DeviceAttention(attune_type type = ATTUNE_BF16, int64_t keys = 16) {
@@ -25,11 +57,9 @@ struct DeviceAttention {
     DeviceAttention(const DeviceAttention &) = delete;
     DeviceAttention &operator=(const DeviceAttention &) = delete;
 
-    /** A contiguous tensor, aligned to 64 bytes, with memory of its own. */
+    /** A contiguous tensor with memory of its own, all 77 in f32. */
     attune_tensor tensor(attune_type type, std::vector<int64_t> extents) {
-        std::vector<float> &block = memory.emplace_back(40000, 77.0f);
-        const auto start = (reinterpret_cast<uintptr_t>(block.data()) + 63) / 64 * 64;
-        attune_tensor made = attune_contiguous(reinterpret_cast<void *>(start), type, static_cast<int32_t>(extents.size()), extents.data());
+        attune_tensor made = attune_contiguous(memory.allocate(), type, static_cast<int32_t>(extents.size()), extents.data());
         made.device = ATTUNE_CUDA;
         return made;
     }
@@ -44,7 +74,7 @@ struct DeviceAttention {
         return attune_attention_run(plan, &args, &call);
     }
 
-    std::deque<std::vector<float>> memory;
+    DeviceMemory memory;
     attune_tensor lse, bias, sinks, lengths, offsets, other;
     attune_attention_desc desc = ATTUNE_ATTENTION_DESC_INIT;
     attune_attention_args args;
