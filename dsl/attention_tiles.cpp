@@ -1,5 +1,8 @@
 #include "dsl/attention_tiles.h"
 
+#include <map>
+#include <string>
+
 #include "dsl/attention_parts.h"
 #include "dsl/axes.h"
 #include "dsl/numeric.h"
@@ -29,9 +32,18 @@ struct Builder {
     Expr query_token(const Expr &r) const { return min(tile * t.shape.rows + r, in.queries - 1); }
     Expr key_token(const Expr &k, const Expr &b) const { return min(b * t.shape.keys + k, in.keys - 1); }
     Cell cell(const Expr &r, const Expr &k, const Expr &b) const { return {batch, head, tile * t.shape.rows + r, b * t.shape.keys + k}; }
+    // Interval analysis sees through names, and not through calls: it is given names, for which the calls stand in afterwards.
     Mask mask() const {
-        return window(items.left, items.right, t.item(int(AttentionTiles::offset), batch)) &
-               prefix(t.item(int(AttentionTiles::length), batch));
+        return window(named(AttentionTiles::left), named(AttentionTiles::right), named(AttentionTiles::offset)) &
+               prefix(named(AttentionTiles::length));
+    }
+    static std::string name_of(int what) { return "attune.item." + std::to_string(what); }
+    static Expr named(int what) { return Halide::Internal::Variable::make(Halide::Int(32), name_of(what)); }
+    Expr of_item(const Expr &analysed) const {
+        std::map<std::string, Expr> calls;
+        for (int what = 0; what < AttentionTiles::items; what++)
+            calls[name_of(what)] = t.item(what, batch);
+        return Halide::Internal::substitute(calls, analysed);
     }
     CellBlock cells(const Interval &keys) const {
         const Expr first = tile * t.shape.rows;
@@ -55,7 +67,11 @@ void Builder::declare_items() {
     t.item = Func("item"), t.slope = Func("slope");
     Expr offset = branch(items.use_offsets != 0, items.offsets(batch), items.offset);
     Expr length = branch(items.use_lengths != 0, min(items.lengths(batch), in.keys), in.keys);
-    t.item(which, batch) = branch(which == int(AttentionTiles::offset), offset, length);
+    t.item(which, batch) = select(which == int(AttentionTiles::offset), offset, which == int(AttentionTiles::length), length,
+                                  which == int(AttentionTiles::left), items.left, items.right);
+    t.range = Func("range");
+    const Interval keys = mask().possible_keys(cells(Interval(0, in.keys - 1)));
+    t.range(which, tile, batch) = of_item(select(which == 0, keys.min, keys.max + t.shape.keys)) / t.shape.keys;
     t.slope(head) = branch(items.use_alibi != 0, alibi_slope(head, items.heads), 0.0f);
 }
 
@@ -91,8 +107,8 @@ void Builder::declare_scores() {
     RDom bias = once_if(in.use_bias != 0, "bias");
     score() = add_bias(score(), in.bias(key_token(key, block) + bias, query_token(row), head, batch));
     const Expr first = block * t.shape.keys;
-    Expr full = mask().allows_all(cells(Interval(first, first + (t.shape.keys - 1))));
-    score() = branch(full, score(), mask_score(score(), mask().allows(at)));
+    Expr full = of_item(mask().allows_all(cells(Interval(first, first + (t.shape.keys - 1)))));
+    score() = branch(full, score(), mask_score(score(), of_item(mask().allows(at))));
 }
 
 // A weight that underflows is kept above 0: 0 says that the key is masked.
@@ -140,8 +156,7 @@ void Builder::declare_state() {
     t.state = Func("state");
     t.merge = RDom(0, state::output + t.shape.channels_per_part(), 0, (in.keys + (t.shape.keys - 1)) / t.shape.keys, "merge");
     const Halide::RVar &slot = t.merge.x, &b = t.merge.y;
-    const Interval keys = mask().possible_keys(cells(Interval(0, in.keys - 1)));
-    t.merge.where((b + 1) * t.shape.keys > keys.min && b * t.shape.keys <= keys.max);
+    t.merge.where(b >= t.range(0, tile, batch) && b < t.range(1, tile, batch));
     auto at = [&](const Expr &l) -> Halide::FuncRef { return t.state(l, part, row, tile, head, batch); };
     at(lane) = select(lane == state::maximum, masked_score(), 0.0f);
     Expr kept = at(state::maximum), added = t.maximum(row, b, tile, head, batch), maximum = max(kept, added);
@@ -165,7 +180,7 @@ void Builder::declare_results() {
     t.starved.where(strict_equal(t.total(row, tile, head, batch), 0.0f));
     const Cell at{batch, head, tile * t.shape.rows + row, t.starved};
     Expr biased = branch(in.use_bias != 0, in.bias(t.starved, query_token(row), head, batch), 0.0f);
-    Expr allowed = mask().allows(at) && !strict_equal(biased, masked_score());
+    Expr allowed = of_item(mask().allows(at)) && !strict_equal(biased, masked_score());
     t.attends(row, tile, head, batch) = 0;
     t.attends(row, tile, head, batch) = max(t.attends(row, tile, head, batch), select(allowed, 1, 0));
     t.closing(row, which, tile, head, batch) = closing(in, which, shared(state::maximum, 0), t.total(row, tile, head, batch), head);

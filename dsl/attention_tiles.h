@@ -33,6 +33,7 @@ struct ItemInputs {
 struct AttentionTiles {
     TileShape shape;
     Halide::Func item;                  // i32 (which, batch)
+    Halide::Func range;                 // i32 (which, tile, batch): the first block that any row attends to, and the end
     Halide::Func slope;                 // (head): of ALiBi, 0 where it isn't used
     Halide::Func query;                 // (row, dim, chunk, tile, head, batch): chunks of `dims` channels, zero past D
     Halide::Func key;                   // (key, dim, chunk, block, head, batch)
@@ -54,7 +55,7 @@ struct AttentionTiles {
     Halide::Func lse;                   // (token, head, batch)
     Halide::RDom dims, keys_of_part, parts, values, channels, careful_keys, merge, starved;
     std::vector<Halide::RDom> stages; // of `score`: each runs once, or not at all
-    enum Item { offset, length };
+    enum Item { offset, length, left, right, items };
 };
 
 /** Uses of the inputs what names them: no key intervals, boolean tensors, compiled-in scores or dropout. A buffer that isn't used may

@@ -10,6 +10,8 @@ int no_shape(const Machine &machine, int head_dim, const Halide::Expr &keys);
 
 dsl::Blocking reference_blocking(const Machine &machine, int head_dim, const Halide::Expr &keys);
 void reference_attention(const dsl::Attention &attention, const Machine &machine);
+dsl::TileShape reference_tile_shape(const Machine &machine, int head_dim, const Halide::Expr &keys);
+void reference_tiles(const dsl::AttentionTiles &attention, const Machine &machine);
 void reference_weights(const dsl::AttentionWeights &weights, const Machine &machine);
 void reference_softmax(const dsl::Softmax &softmax, const Machine &machine);
 dsl::LinearBlocking reference_linear_blocking(const Machine &machine, int head_dim, const Halide::Expr &rows);

@@ -18,6 +18,7 @@ const std::vector<AttentionSchedule> &attention_schedules() {
 
 const std::vector<TilesSchedule> &tiles_schedules() {
     static const std::vector<TilesSchedule> table = {
+        {"reference", "x86", "every Func in memory, no loop changed", reference_tile_shape, reference_tiles},
         {"simt", "cuda", "a block of threads a tile of queries, scores and output in registers, no tensor cores", cuda::simt_shape,
          cuda::simt_attention},
     };

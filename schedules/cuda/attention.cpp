@@ -145,7 +145,7 @@ void Plan::results() const {
     channels(out);
     out.reorder(c, g, r, chunk, x, y, task, head, batch).unroll(c).unroll(g).unroll(r);
     out.gpu_blocks(task, head, batch).gpu_threads(x, y);
-    for (Func f : {t.item, t.slope})
+    for (Func f : {t.item, t.range, t.slope})
         f.compute_at(out, task).store_in(MemoryType::GPUShared);
     for (Func f : {shared, total, attends, closing})
         f.compute_at(out, task).store_in(MemoryType::GPUShared);
@@ -176,7 +176,8 @@ dsl::TileShape simt_shape(const Machine &, int head_dim, const Halide::Expr &) {
 
 void simt_attention(const dsl::AttentionTiles &t, const Machine &) {
     const Plan plan{t};
-    for (const Func &f : {t.item, t.slope, t.query, t.key, t.value, t.dot, t.score, t.part_maximum, t.maximum, t.weight, t.part_sum})
+    for (const Func &f :
+         {t.item, t.range, t.slope, t.query, t.key, t.value, t.dot, t.score, t.part_maximum, t.maximum, t.weight, t.part_sum})
         in_one_block(f);
     for (const Func &f : {t.output, t.bits, t.careful, t.state, t.shared, t.total, t.attends, t.closing})
         in_one_block(f);

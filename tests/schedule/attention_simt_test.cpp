@@ -1,0 +1,132 @@
+// Attention for CUDA without tensor cores: the generated kernel, compiled in this process, on every device that can be tried here, and its
+// declaration on the CPU.
+#include <limits>
+
+#include "compare.h"
+#include "jit_attention.h"
+#include "targets.h"
+
+namespace attune::test {
+namespace {
+
+struct Kernel {
+    Halide::Target target;
+    int head_dim; // compiled in, or 0
+};
+
+constexpr int far = 1 << 30;
+
+/** What the mask's text says, in the kernel's words. */
+struct Window {
+    int left = far, right = far;
+};
+
+class AttentionSimt : public SeededTestWithParam<Kernel> {
+protected:
+    /** Runs the kernel; an argument that the problem lacks is a buffer of one element. */
+    JitResult run(const AttentionProblem &p, const Window &window = {}) {
+        static std::map<std::string, Halide::Callable> kernels;
+        const auto [target, head_dim] = GetParam();
+        Halide::Callable &kernel = kernels[target.to_string() + std::to_string(head_dim)];
+        if (!kernel.defined())
+            kernel = Halide::create_callable_from_generator(
+                Halide::GeneratorContext(target), "attention_simt",
+                {{"schedule", target.has_gpu_feature() ? "simt" : "reference"}, {"head_dim", std::to_string(head_dim)}});
+        const Extents rows{p.batch(), p.query_heads(), p.queries()};
+        JitResult result{Tensor<float>({rows[0], rows[1], rows[2], p.value_dim()}), Tensor<float>(rows), {}};
+        Halide::Buffer<float> out = buffer_of(result.out), lse = buffer_of(result.lse);
+        const Halide::Buffer<float> bias = p.bias ? buffer_of(p.bias->broadcast({rows[0], rows[1], rows[2], p.keys()})) : unused<float>(4);
+        const float scale = p.scale.value_or(1 / std::sqrt(static_cast<float>(p.dim())));
+        const int status =
+            kernel(buffer_of(p.q), buffer_of(p.k), buffer_of(p.v), items(p.key_lengths), items(p.offsets),
+                   p.sinks ? buffer_of(*p.sinks) : unused<float>(1), bias, unused<int32_t>(2), int(!p.key_lengths.empty()),
+                   int(!p.offsets.empty()), int(p.sinks.has_value()), int(p.bias.has_value()), int(p.alibi), 0, int(p.offset.value_or(0)),
+                   window.left, window.right, scale, p.softcap, p.temperature, int(p.keys()), out, lse);
+        EXPECT_EQ(status, 0);
+        out.copy_to_host(), lse.copy_to_host();
+        return result;
+    }
+
+    void expect_right(const AttentionProblem &p, const Window &window = {}) {
+        try {
+            expect_exact(run(p, window), p);
+        } catch (const Halide::Error &e) {
+            ADD_FAILURE() << e.what();
+        }
+    }
+
+    /** Two batch items, four heads that share two, sizes that are multiples of nothing. */
+    AttentionProblem problem(int64_t queries, int64_t keys) {
+        const int64_t dim = GetParam().head_dim != 0 ? GetParam().head_dim : 20, value_dim = GetParam().head_dim != 0 ? dim : 12;
+        return normal_problem({2, 4, 2, queries, keys, dim, value_dim}, random);
+    }
+
+private:
+    // Not without memory: Halide would take the call for a query of bounds.
+    template <typename T> static Halide::Buffer<T> unused(int axes) {
+        Halide::Buffer<T> buffer(std::vector<int>(axes, 1));
+        buffer.fill(std::numeric_limits<T>::has_quiet_NaN ? std::numeric_limits<T>::quiet_NaN() : std::numeric_limits<T>::max());
+        buffer.set_host_dirty();
+        return buffer;
+    }
+    static Halide::Buffer<int32_t> items(const std::vector<int64_t> &values) {
+        if (values.empty()) return unused<int32_t>(1);
+        Halide::Buffer<int32_t> buffer(int(values.size()));
+        for (size_t i = 0; i < values.size(); i++)
+            buffer(int(i)) = int32_t(values[i]);
+        buffer.set_host_dirty();
+        return buffer;
+    }
+};
+
+std::vector<Kernel> kernels() {
+    std::vector<Kernel> all = {{Halide::Target("x86-64-linux"), 0}}; // the declaration itself
+    for (const Halide::Target &target : device_targets())
+        for (int head_dim : {0, 64, 128})
+            all.push_back({target, head_dim});
+    return all;
+}
+std::string name(const ::testing::TestParamInfo<Kernel> &info) {
+    return name_of_target(info.param.target) + (info.param.head_dim == 0 ? "_any" : "_d" + std::to_string(info.param.head_dim));
+}
+INSTANTIATE_TEST_SUITE_P(Devices, AttentionSimt, ::testing::ValuesIn(kernels()), name);
+
+TEST_P(AttentionSimt, PlainAndCausal) {
+    AttentionProblem p = problem(70, 133);
+    expect_right(p);
+    p.mask = "causal", p.offset = 63;
+    expect_right(p, {far, 0});
+    p.mask = "window(40, 3)", p.offset = -20; // rows with nothing to attend to
+    expect_right(p, {40, 3});
+}
+
+TEST_P(AttentionSimt, EveryTermAtOnce) {
+    AttentionProblem p = problem(37, 150);
+    p.mask = "causal", p.offsets = {116, -3}, p.key_lengths = {140, 20};
+    p.bias = Tensor<float>({1, 4, 37, 150});
+    random.fill_normal(*p.bias);
+    (*p.bias)(0, 1, 2, 5) = -std::numeric_limits<float>::infinity();
+    p.sinks = Tensor<float>({4});
+    random.fill_normal(*p.sinks);
+    p.softcap = 3, p.temperature = 0.7f, p.alibi = true;
+    expect_right(p, {far, 0});
+}
+
+TEST_P(AttentionSimt, WhatIsMaskedIsNotSeenAndNaNIs) {
+    AttentionProblem p = problem(66, 90);
+    const float nan = std::numeric_limits<float>::quiet_NaN(), infinite = std::numeric_limits<float>::infinity();
+    p.mask = "causal", p.offsets = {20, 24}, p.key_lengths = {60, 90};
+    p.k(0, 0, 65, 3) = nan, p.v(0, 1, 70, 1) = infinite; // past the end
+    p.k(0, 1, 30, 0) = nan;                              // attended by rows from 10 on
+    p.v(1, 0, 50, 2) = nan, p.v(1, 1, 40, 0) = infinite, p.k(1, 1, 60, 0) = -infinite;
+    p.q(0, 3, 5, 1) = nan;
+    expect_right(p, {far, 0});
+}
+
+TEST_P(AttentionSimt, FewQueriesAndOneKey) {
+    expect_right(problem(1, 200));
+    expect_right(problem(3, 1));
+}
+
+} // namespace
+} // namespace attune::test
