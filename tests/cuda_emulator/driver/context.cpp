@@ -61,7 +61,7 @@ using namespace attune::emulator;
 
 DRIVER_API cuInit(unsigned flags) {
     if (flags != 0) return static_cast<int>(Status::invalid_value);
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("f16c")) {
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
         report("the emulator needs a CPU with AVX2, FMA and F16C");
         return static_cast<int>(Status::not_supported);
     }

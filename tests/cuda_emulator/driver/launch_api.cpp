@@ -64,7 +64,7 @@ std::vector<uint8_t> collect_parameters(const Function &function, void **paramet
     std::vector<uint8_t> bytes(kernel.parameter_bytes);
     for (; extra != nullptr && *extra != nullptr; extra += 2) {
         const auto what = reinterpret_cast<uintptr_t>(extra[0]); // 1: the buffer; 2: its size
-        if (what == 1) std::memcpy(bytes.data(), extra[1], bytes.size());
+        if (what == 1 && !bytes.empty()) std::memcpy(bytes.data(), extra[1], bytes.size());
         if (what == 2 && *static_cast<size_t *>(extra[1]) < bytes.size()) throw refused(function, "the buffer of parameters is too small");
         parameters = nullptr;
     }

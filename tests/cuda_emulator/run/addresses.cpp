@@ -96,7 +96,6 @@ void Block::resolve_shared(const Warp &w, const uint64_t *at, uint32_t bytes, Ac
     for (uint32_t lane = 0; lane < warp_size; ++lane) {
         low = std::min(low, at[lane]);
         high = std::max(high, at[lane]);
-        places.at[lane] = shared.data() + (at[lane] - shared_start);
     }
     if (low < shared_start || high >= end || end - high < bytes) {
         for (uint32_t lane = 0; lane < warp_size; ++lane) {
@@ -105,6 +104,8 @@ void Block::resolve_shared(const Warp &w, const uint64_t *at, uint32_t bytes, Ac
             }
         }
     }
+    for (uint32_t lane = 0; lane < warp_size; ++lane)
+        places.at[lane] = shared.data() + (at[lane] - shared_start);
     if (!races) return;
     for (uint32_t lane = 0; lane < warp_size; ++lane) {
         if ((w.exec >> lane & 1) != 0) races->access(w.index, line_of(w), at[lane] - shared_start, bytes, access);

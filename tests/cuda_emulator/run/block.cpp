@@ -55,7 +55,7 @@ void Block::start_warp(Warp &w) {
     w.carry = 0;
     w.waiting.clear();
     w.copies = AsyncCopies();
-    std::memcpy(w.registers, program.constants.data(), program.constants.size());
+    std::copy(program.constants.begin(), program.constants.end(), w.registers);
     std::memset(w.registers + program.constants.size(), 0xff, program.register_bytes - program.constants.size());
     for (const Slot &slot : program.slots) {
         if (slot.origin == Slot::Origin::special) fill_special(w, slot);
