@@ -148,7 +148,8 @@ void Builder::declare_output() {
     t.careful(dim, row, block, tile, head, batch) = select(infinite, 0.0f, t.output(dim, row, block, tile, head, batch));
     Expr weight = t.weight(row, t.careful_keys, block, tile, head, batch);
     Expr value = as_float(in.value(min(dim, in.value_dim - 1), key_token(t.careful_keys, block), head / in.heads_per_group, batch));
-    t.careful(dim, row, block, tile, head, batch) += select(strict_equal(weight, 0.0f), 0.0f, weight * value);
+    // Multiplied and added in one operation, as above: finite values then give the same bits.
+    t.careful(dim, row, block, tile, head, batch) += weight * select(strict_equal(weight, 0.0f), 0.0f, value);
 }
 
 // As the fold of blocks elsewhere; every part merges its own share of a row's sum and output.
