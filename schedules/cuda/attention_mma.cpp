@@ -57,12 +57,12 @@ void schedule_fragments(const dsl::FragmentAttention &a) {
     value.compute_at(a.state, a.q).unroll(value.args()[0]).unroll(value.args()[3]).unroll(value.args()[4]);
 }
 
-/** Narrow heads leave room for more keys a step; wide ones fill registers and shared memory. With 64 rows and these keys a block takes at
+/** Narrow heads leave room for more keys a step; wide ones fill registers, and shared memory. With 64 rows and these keys a block takes at
  * most 99 KB of shared memory, what every device of capability 8 and later has. */
 dsl::FragmentBlocking mma_blocking(int head_dim) {
     dsl::FragmentBlocking blocking;
     blocking.head_dim = blocking.value_dim = head_dim;
-    blocking.keys = head_dim > 128 ? 32 : 64;
+    blocking.keys = head_dim > 192 ? 16 : head_dim > 128 ? 32 : 64;
     return blocking;
 }
 
