@@ -27,6 +27,8 @@ inline std::vector<MaskCase> mask_cases() {
     return {
         {"causal", [](Expr o) { return causal(o); }, [](int i, int j, int o) { return j <= i + o; }},
         {"window", [](Expr o) { return window(3, 2, o); }, [](int i, int j, int o) { return i + o - 3 <= j && j <= i + o + 2; }},
+        {"window_by_choice", [](Expr o) { return window(3, 2, select(o % 2 == 0, o, o + 1)); },
+         [](int i, int j, int o) { return i + o + (o & 1) - 3 <= j && j <= i + o + (o & 1) + 2; }},
         {"window_of_itself", [](Expr o) { return window(0, 0, o); }, [](int i, int j, int o) { return j == i + o; }},
         {"window_left", [](Expr o) { return window(4, -1, o); }, [](int i, int j, int o) { return i + o - 4 <= j; }},
         {"window_right", [](Expr o) { return window(-1, 4, o); }, [](int i, int j, int o) { return j <= i + o + 4; }},
