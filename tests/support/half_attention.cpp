@@ -44,7 +44,8 @@ void expect_accurate(attune_type type, const AttentionProblem &p, const HalfRun 
     };
     EXPECT_TRUE(agrees(got.out, exact.out, limit(rounded.out, exact.out, largest_v))) << "out";
     EXPECT_TRUE(agrees(got.lse, exact.lse, limit(rounded.lse, exact.lse, 1), 0)) << "lse";
-    if (!got.weights.empty()) EXPECT_TRUE(agrees(got.weights, exact.weights, limit(rounded.weights, exact.weights, 0.5))) << "weights";
+    if (got.weights.empty()) return;
+    EXPECT_TRUE(agrees(got.weights, exact.weights, limit(rounded.weights, exact.weights, 0.5))) << "weights";
 }
 
 void spoil_key(const AttentionProblem &p, int64_t item, int64_t key, float value) {
