@@ -1,0 +1,262 @@
+"""What the machine code of the kernels for CUDA takes and holds, as a committed table.
+
+    figures.py --ptxas PROGRAM --nvdisasm PROGRAM (--write | --check) TABLE FOLDER
+
+FOLDER has attune_VARIANT.ptx and attune_VARIANT.json of each variant, as attune_cuda_generator writes them. --write writes the table.
+--check fails, with a sentence for each reason, where a kernel spills, has a stack, touches local memory, calls or has fewer tensor-core
+instructions in its hottest loop than its schedule implies, and where the table was made by this very ptxas, where a figure isn't the
+table's.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "cmake"))
+import cuda_census  # noqa: E402
+
+NAMES = ["variant", "kernel", "arch"]
+FIGURES = ["registers", "spill bytes", "stack bytes", "static shared bytes", "HMMA in loop", "instructions in loop",
+           "LDSM", "LDGSTS", "BAR", "MUFU", "CALL", "of these division", "local loads and stores", "instructions"]
+# What every kernel must have none of.
+FORBIDDEN = ["spill bytes", "stack bytes", "local loads and stores"]
+NEWEST = "sm_90"
+AT_ONCE = 2
+
+TEXT = """# Figures of the kernels for CUDA
+
+What ptxas says of each kernel, and what its machine code holds, for the lowest architecture it is made for and for {newest}.
+`tests/cuda/figures.py --write` wrote it with ptxas {ptxas} and nvdisasm {nvdisasm}. The test `cuda.figures` makes the figures again and,
+where ptxas is of that version, compares them. With any version it fails where a kernel spills, has a stack, uses local memory or calls, or
+where the loop has fewer tensor-core instructions (HMMA) than the schedule implies. To write the table anew, of the kernels in a build:
+
+    python3 tests/cuda/figures.py --ptxas PTXAS --nvdisasm NVDISASM --write docs/cuda_figures.md build/release/kernels
+
+Shared memory is the static part: what kernels ask for at launch ptxas doesn't see. The loop is the hottest one (`cmake/cuda_census.py`
+says how it is found), with all ways through it: a step of attention by `mma` holds the scores' product once and the values' twice, since
+values that aren't finite need more care. All other counts are of the whole kernel. Where a plain kernel divides, or takes a reciprocal, as
+IEEE 754 demands, ptxas puts what only operands near the ends of the range need into a routine of its own. Calls of these are counted under
+"of these division" and allowed outside tensor-core kernels; no others are.
+
+"""
+
+
+def fail(sentence):
+    sys.exit(f"figures: {sentence}")
+
+
+def run(*command):
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        fail(f"cannot run {command[0]}: {error.strerror}")
+    if done.returncode != 0:
+        fail(f"{' '.join(command)} ended with status {done.returncode}: {done.stderr.strip()}")
+    return done.stdout + done.stderr
+
+
+def version(program):
+    found = re.search(r"\bV(\d+(?:\.\d+)+)", run(program, "--version"))
+    return found.group(1) if found else fail(f"{program} --version names no version")
+
+
+def ptxas_figures(printed):
+    """{kernel: {registers: 40, ...}} of what ptxas -v prints."""
+    result = {}
+    for block in re.split(r"(?=Compiling entry function )", printed)[1:]:
+        def number(pattern, block=block):
+            return sum(int(found) for found in re.findall(pattern, block))
+
+        kernel = re.match(r"Compiling entry function '(.*?)'", block).group(1)
+        result[kernel] = {
+            "registers": number(r"Used (\d+) registers"),
+            "spill bytes": number(r"(\d+) bytes spill"),
+            "stack bytes": number(r"(\d+) bytes stack frame"),
+            "static shared bytes": number(r"(\d+) bytes smem"),
+        }
+    return result
+
+
+def divisions(sass):
+    """{kernel: number} of the calls of ptxas's own routines for division."""
+    result = {}
+    kernel = None
+    for line in sass.splitlines():
+        section = cuda_census.SECTION.match(line)
+        if section:
+            kernel = section.group(1)
+        elif re.search(r"\bCALL\S*\s+`\(\$__internal_\d+_\$__cuda_sm\w+?_(div|rcp)_\w+\)", line):
+            result[kernel] = result.get(kernel, 0) + 1
+    return result
+
+
+def census_figures(sass):
+    """{kernel: {LDSM: 104, ...}} of what nvdisasm -c prints."""
+    divided = divisions(sass)
+    result = {}
+    for kernel in cuda_census.census(sass):
+        everything, loop = kernel["all"], kernel["loop"]
+        result[kernel["kernel"]] = {
+            **{opcode: everything[opcode] for opcode in ("LDSM", "LDGSTS", "BAR", "MUFU", "CALL")},
+            "HMMA in loop": loop["HMMA"],
+            "instructions in loop": loop["total"],
+            "of these division": divided.get(kernel["kernel"], 0),
+            "local loads and stores": everything["LDL"] + everything["STL"],
+            "instructions": everything["total"],
+        }
+    return result
+
+
+def short(kernel):
+    return re.sub(r"_block_id_[xyz]", "", re.sub(r"^_kernel_", "", kernel))
+
+
+def variant_of(path):
+    return path.stem[len("attune_"):]
+
+
+def assemble(options, path, arch):
+    """The rows of one variant for one architecture."""
+    with tempfile.TemporaryDirectory() as folder:
+        cubin = str(pathlib.Path(folder) / "code.cubin")
+        taken = ptxas_figures(run(options.ptxas, "-v", f"-arch={arch}", str(path), "-o", cubin))
+        held = census_figures(cuda_census.disassemble(options.nvdisasm, cubin))
+    if not taken or taken.keys() != held.keys():
+        fail(f"ptxas and nvdisasm name different kernels in {path} for {arch}: {sorted(taken)} and {sorted(held)}")
+    names = {kernel: {"variant": variant_of(path), "kernel": short(kernel), "arch": arch} for kernel in sorted(taken)}
+    return [{**names[kernel], **taken[kernel], **held[kernel]} for kernel in names]
+
+
+def architectures(path):
+    found = re.search(r"^\.target\s+(sm_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return sorted({found.group(1), NEWEST}) if found else fail(f"{path} has no .target")
+
+
+def measure(options, files):
+    jobs = [(path, arch) for path in files for arch in architectures(path)]
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        return [row for rows in pool.map(lambda job: assemble(options, *job), jobs) for row in rows]
+
+
+def implied_tensor_instructions(variant):
+    """HMMA that a step of keys takes at least; 0 for a variant without tensor cores.
+
+    A warp has 16 rows of queries; an mma takes 16 of what is summed over and gives 8 columns. The values' product has a column block more
+    than the head has, for the sum of the weights, and is there twice: for finite values and with the care that others need.
+    """
+    found = re.fullmatch(r"attention_mma_\w+_d(\d+)", variant)
+    if not found:
+        return 0
+    head_dim = int(found.group(1))
+    keys = 64 if head_dim <= 128 else 32 if head_dim <= 192 else 16  # as mma_blocking in schedules/cuda/attention_mma.cpp
+    scores = head_dim // 16 * (keys // 8)
+    values = (head_dim // 8 + 1) * (keys // 16)
+    return scores + 2 * values
+
+
+def where(row):
+    return f"{row['variant']}, kernel {row['kernel']}, {row['arch']}"
+
+
+def faults(row):
+    """A sentence for each limit that a row of figures breaks."""
+    for figure in FORBIDDEN:
+        if row[figure]:
+            yield f"{where(row)}: {row[figure]} {figure}; the limit is 0."
+    least = implied_tensor_instructions(row["variant"])
+    calls = row["CALL"] - (0 if least else row["of these division"])
+    if calls:
+        yield f"{where(row)}: {calls} CALL{'' if least else ' other than for division'}; the limit is 0."
+    if row["HMMA in loop"] < least:
+        yield f"{where(row)}: {row['HMMA in loop']} HMMA in loop; the schedule implies at least {least}."
+
+
+def faults_between(path, assembled):
+    """As faults, of the architectures in the library that weren't assembled here, by what ptxas said when the library was made."""
+    for kernel in json.loads(path.with_suffix(".json").read_text(encoding="utf-8")):
+        row = {"variant": variant_of(path), "kernel": short(kernel["kernel"]), "arch": kernel["arch"]}
+        for figure in ("spill_stores", "spill_loads", "stack_bytes"):
+            if kernel[figure] and row["arch"] not in assembled:
+                yield f"{where(row)}: {kernel[figure]} {figure.replace('_', ' ')}; the limit is 0."
+
+
+def cells(values):
+    return "| " + " | ".join(str(value) for value in values) + " |\n"
+
+
+def table(rows, ptxas, nvdisasm):
+    columns = NAMES + FIGURES
+    text = TEXT.format(newest=NEWEST, ptxas=ptxas, nvdisasm=nvdisasm) + cells(columns) + "|" + "---|" * 3 + "---:|" * len(FIGURES) + "\n"
+    return text + "".join(cells(row[column] for column in columns) for row in rows)
+
+
+def read_table(text):
+    """The version of ptxas that made a table, and its rows."""
+    made = re.search(r"ptxas (\d+(?:\.\d+)+)", text)
+    lines = [line.strip("| \n").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    if not made or not lines or lines[0] != NAMES + FIGURES:
+        fail("the table isn't as --write writes it; write it anew")
+    rows = [dict(zip(lines[0], line)) for line in lines[1:]]
+    return made.group(1), [{name: row[name] if name in NAMES else int(row[name]) for name in row} for row in rows]
+
+
+def differences(rows, committed):
+    """A sentence for each figure that isn't the table's. Rows of variants that this build leaves out don't count."""
+    built = {row["variant"] for row in rows}
+    found = {where(row): row for row in rows}
+    expected = {where(row): row for row in committed if row["variant"] in built}
+    for key in expected.keys() - found.keys():
+        yield f"{key}: is in the table, but there is no such kernel."
+    for key in found.keys() - expected.keys():
+        yield f"{key}: isn't in the table."
+    for key in found.keys() & expected.keys():
+        for figure in FIGURES:
+            if found[key][figure] != expected[key][figure]:
+                yield f"{key}: {figure} is {found[key][figure]}; in the table it is {expected[key][figure]}."
+
+
+def check(options, files, rows):
+    sentences = [sentence for row in rows for sentence in faults(row)]
+    for path in files:
+        sentences += faults_between(path, architectures(path))
+    made, committed = read_table(options.check.read_text(encoding="utf-8"))
+    ptxas = version(options.ptxas)
+    if ptxas == made:
+        changed = sorted(differences(rows, committed))
+        if changed:
+            tools = f"--ptxas {options.ptxas} --nvdisasm {options.nvdisasm}"
+            changed.append(f"If that is meant: python3 {sys.argv[0]} {tools} --write {options.check} {options.folder}")
+        sentences += changed
+    else:
+        print(f"The table is of ptxas {made}, and this is {ptxas}: figures aren't compared.")
+    print("\n".join(sentences) or f"{len(rows)} kernels are within their limits.")
+    return 1 if sentences else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ptxas", required=True, help="NVIDIA's assembler")
+    parser.add_argument("--nvdisasm", required=True, help="NVIDIA's disassembler")
+    mode = parser.add_mutually_exclusive_group(required=True)
+    mode.add_argument("--write", type=pathlib.Path, metavar="TABLE", help="write the table")
+    mode.add_argument("--check", type=pathlib.Path, metavar="TABLE", help="check the kernels against limits and the table")
+    parser.add_argument("folder", type=pathlib.Path, help="where the kernels are")
+    options = parser.parse_args()
+    files = sorted(options.folder.glob("attune_*.ptx"))
+    if not files:
+        print(f"skipped: there is no kernel for CUDA in {options.folder}")
+        return 0
+    rows = measure(options, files)
+    if options.check:
+        return check(options, files, rows)
+    options.write.write_text(table(rows, version(options.ptxas), version(options.nvdisasm)), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

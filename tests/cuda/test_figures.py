@@ -1,0 +1,100 @@
+"""The figures of machine code: what is read of ptxas and nvdisasm, what is refused, and the table there and back."""
+
+import unittest
+
+import figures
+
+PTXAS = """ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function '_kernel_a_s0_row_block_id_x' for 'sm_80'
+ptxas info    : Function properties for _kernel_a_s0_row_block_id_x
+    8 bytes stack frame, 4 bytes spill stores, 12 bytes spill loads
+ptxas info    : Used 255 registers, used 1 barriers, 8 bytes cumulative stack size, 1024 bytes smem
+ptxas info    : Compiling entry function '_kernel_b' for 'sm_80'
+ptxas info    : Function properties for _kernel_b
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 40 registers
+"""
+
+SASS = """\t.section\t.text._kernel_a,"ax",@progbits
+        /*0000*/                   CALL.REL.NOINC `($__internal_0_$__cuda_sm3x_div_rn_noftz_f32_slowpath) ;
+        /*0010*/                   CALL.REL.NOINC `(sine) ;
+        /*0020*/                   LDL R1, [R2] ;
+        /*0030*/                   RET.REL.NODEC R8 `(_kernel_a) ;
+"""
+
+
+def row(**changed):
+    return {"variant": "softmax_simt_f32", "kernel": "a", "arch": "sm_75", **{figure: 0 for figure in figures.FIGURES}, **changed}
+
+
+class Reading(unittest.TestCase):
+    def test_ptxas(self):
+        read = figures.ptxas_figures(PTXAS)
+        self.assertEqual(read["_kernel_a_s0_row_block_id_x"],
+                         {"registers": 255, "spill bytes": 16, "stack bytes": 8, "static shared bytes": 1024})
+        self.assertEqual(read["_kernel_b"], {"registers": 40, "spill bytes": 0, "stack bytes": 0, "static shared bytes": 0})
+
+    def test_calls_for_division_are_told_from_others(self):
+        read = figures.census_figures(SASS)["_kernel_a"]
+        self.assertEqual((read["CALL"], read["of these division"], read["local loads and stores"], read["instructions"]), (2, 1, 1, 4))
+
+    def test_names(self):
+        self.assertEqual(figures.short("_kernel_softmax_s0_column_block_id_y__1"), "softmax_s0_column__1")
+
+
+class Limits(unittest.TestCase):
+    def expect(self, reason, **changed):
+        found = list(figures.faults(row(**changed)))
+        self.assertEqual(len(found), 1, found)
+        self.assertIn(reason, found[0])
+        self.assertIn(changed.get("variant", "softmax_simt_f32"), found[0])
+        self.assertIn("sm_75", found[0])
+
+    def test_what_no_kernel_may(self):
+        self.assertEqual(list(figures.faults(row())), [])
+        for figure in "spill bytes", "stack bytes", "local loads and stores":
+            self.expect(f"7 {figure}", **{figure: 7})
+
+    def test_calls(self):
+        self.assertEqual(list(figures.faults(row(**{"CALL": 3, "of these division": 3}))), [])
+        self.expect("1 CALL other than for division", **{"CALL": 3, "of these division": 2})
+        self.expect("3 CALL;", variant="attention_mma_f16_d64", **{"CALL": 3, "of these division": 3, "HMMA in loop": 1000})
+
+    def test_tensor_instructions(self):
+        for head_dim, least in {64: 104, 96: 152, 128: 200, 192: 148, 256: 98}.items():
+            variant = f"attention_mma_bf16_d{head_dim}"
+            self.assertEqual(list(figures.faults(row(variant=variant, **{"HMMA in loop": least}))), [])
+            self.expect(f"at least {least}", variant=variant, **{"HMMA in loop": least - 1})
+
+
+class Table(unittest.TestCase):
+    rows = [row(registers=40), row(arch="sm_90", registers=41)]
+
+    def compare(self, *rows):
+        version, committed = figures.read_table(figures.table(self.rows, "12.9.86", "13.2.78"))
+        self.assertEqual(version, "12.9.86")
+        return list(figures.differences(rows, committed))
+
+    def test_the_same(self):
+        self.assertEqual(self.compare(*self.rows), [])
+
+    def test_another_figure(self):
+        (sentence,) = self.compare(self.rows[0], row(arch="sm_90", registers=42))
+        self.assertIn("sm_90: registers is 42; in the table it is 41", sentence)
+
+    def test_rows_too_many_and_too_few(self):
+        found = sorted(self.compare(self.rows[0], row(kernel="b")))
+        self.assertEqual(len(found), 2)
+        self.assertIn("sm_90: is in the table, but there is no such kernel", found[0])
+        self.assertIn("kernel b, sm_75: isn't in the table", found[1])
+
+    def test_variants_left_out_of_the_build(self):
+        self.assertEqual(len(self.compare(row(variant="merge_simt_f32"))), 1)
+
+    def test_text_that_is_no_table(self):
+        with self.assertRaises(SystemExit):
+            figures.read_table("ptxas 12.9.86\n| variant |\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
