@@ -1,5 +1,7 @@
 #include "dsl/attention_fragments.h"
 
+#include <utility>
+
 #include "dsl/axes.h"
 #include "dsl/numeric.h"
 #include "dsl/softmax.h"
@@ -9,8 +11,8 @@
 namespace attune::dsl {
 
 using namespace axes;
-using Halide::Expr;
 using Halide::cast;
+using Halide::Expr;
 using Halide::Func;
 using Halide::RDom;
 using Halide::reinterpret;
@@ -32,10 +34,10 @@ struct Slots {
     static constexpr int outputs_a_mark = 16; // two bits each
 
     const int halves, key_depth, value_tiles; // the last tile of values is ones: its products are the sums of the weights
-    const int factor, maximum, reference;     // what the old sums are multiplied by; base 2 logarithms of the largest weight, and that or 0
+    const int factor, maximum, reference;     // what the old sums are multiplied by; the largest score, and that or 0
     const int weight;                         // words of the left factor of the second product
     const int output, outputs;
-    const int mark, marks; // words of two bits an output: what values that aren't finite make of it
+    const int mark, marks;        // words of two bits an output: what values that aren't finite make of it
     const int count, assignments; // slots; and how often a step adds to outputs: to each once for every 16 keys
 };
 
@@ -85,12 +87,13 @@ private:
         made.query_words = Func("query_words"), made.key_words = Func("key_words"), made.value_words = Func("value_words");
         made.query_fragment = Func("query_fragment"), made.key_fragment = Func("key_fragment");
         made.value_fragment = Func("value_fragment"), made.score = Func("score"), made.lane_maximum = Func("lane_maximum");
-        made.maximum = Func("maximum"), made.state = Func("state"), made.factor = Func("factor"), made.spoilt_lane = Func("spoilt_lane"), made.spoilt = Func("spoilt"), made.marks = Func("marks");
+        made.maximum = Func("maximum"), made.state = Func("state"), made.factor = Func("factor"), made.spoilt_lane = Func("spoilt_lane"),
+        made.spoilt = Func("spoilt"), made.marks = Func("marks");
         made.output = Func("out"), made.lse = Func("lse");
     }
 
-    // Outside of the queries, of the tile's keys and of its steps the nearest one is repeated: what comes of it is masked, or not looked at.
-    // So padding isn't even read.
+    // Outside of the queries, of the tile's keys and of its steps the nearest one is repeated: what comes of it is masked, or not looked
+    // at. So padding isn't even read.
     void declare_words() {
         const Expr q_token = min(first_query + row, in.queries - 1);
         const Expr at = clamp(first_block + min(step, block_count - 1), 0, (in.keys - 1) / b.keys);
@@ -127,9 +130,9 @@ private:
             key_part.push_back(made.key_fragment(key_tile % 2 * 2 + i, q, g, d, key_tile / 2, step, tile, head, batch));
         const Expr ahead = step + (b.stages - 1);
         score(r, key_tile) = 0.0f;
-        score(r, key_tile) = warp::add_product(in.element, score(r, key_tile), r, query, key_part,
-                                               {made.key_words(0, key_tile * 8, ahead, tile, head, batch),
-                                                made.value_words(0, key_tile * 8, ahead, tile, head, batch)});
+        score(r, key_tile) = warp::add_product(
+            in.element, score(r, key_tile), r, query, key_part,
+            {made.key_words(0, key_tile * 8, ahead, tile, head, batch), made.value_words(0, key_tile * 8, ahead, tile, head, batch)});
 
         const Expr block_key = (first_block + step) * b.keys;
         auto stage = [&](const char *name, const Expr &used, auto &&next) {
@@ -142,11 +145,7 @@ private:
             made.score_stages.push_back(elements);
         };
         stage("scale_elements", is_scored(), [&](const Expr &s, const Cell &) { return s * abs(in.scale); });
-        stage("cap_elements", in.softcap > 0.0f, [&](const Expr &s, const Cell &) {
-            // tanh x = 1 - 2 / (1 + e^2x)
-            const Expr power = warp::exp2(s * (2.0f * base2_scale(in.softcap)));
-            return warp::multiply_add(in.softcap * -2.0f, warp::reciprocal(power + 1.0f), in.softcap);
-        });
+        stage("cap_elements", in.softcap > 0.0f, [&](const Expr &s, const Cell &) { return capped(s); });
         stage("alibi_elements", in.use_alibi != 0, [&](const Expr &s, const Cell &cell) {
             const Expr distance = cast<float>(abs(cell.query + in.offset(batch) - cell.key));
             return s - warp::exp2(alibi_exponent(head, in.heads)) * distance;
@@ -155,10 +154,19 @@ private:
             const Expr bias = in.bias(min(cell.key, in.keys - 1), min(cell.query, in.queries - 1), head, batch);
             return warp::choose(warp::equal(bias, masked_score()), masked_score(), s + bias);
         });
-        if (in.score) stage("own_elements", Halide::Internal::const_true(), [&](const Expr &s, const Cell &c) { return (*in.score)(s, c); });
-        stage("mask_elements", !mask().allows_all(cells_of(step)), [&](const Expr &s, const Cell &cell) {
-            return warp::choose(cast<int32_t>(mask().allows(cell)), s, masked_score());
-        });
+        if (in.score)
+            stage("own_elements", Halide::Internal::const_true(), [&](const Expr &s, const Cell &c) { return (*in.score)(s, c); });
+        stage("mask_elements", !mask().allows_all(cells_of(step)),
+              [&](const Expr &s, const Cell &cell) { return warp::choose(cast<int32_t>(mask().allows(cell)), s, masked_score()); });
+    }
+
+    /** c tanh(s / c): by 1 - 2 / (1 + e^2x), and by its series where that would cancel. */
+    Expr capped(const Expr &s) const {
+        const Expr c = max(in.softcap, 1e-37f), x = s * (1.0f / c), square = x * x;
+        const Expr power = warp::exp2(x * (2.0f * base2_scale(1.0f)));
+        const Expr large = warp::multiply_add(c * -2.0f, warp::reciprocal(power + 1.0f), c);
+        const Expr small = s * horner(square, {1.0f, -1.0f / 3, 2.0f / 15, -17.0f / 315, 62.0f / 2835});
+        return warp::choose(cast<int32_t>(square < 0.09f), small, large);
     }
 
     /** Whether something is done to scores before softmax; then they are scaled first, otherwise with the logarithm's base. */
@@ -168,7 +176,10 @@ private:
     }
 
     /** By what a score is multiplied to be a base 2 logarithm. */
-    Expr to_base2() const { return select(is_scored(), 1.0f, abs(in.scale)) * base2_scale(in.temperature); }
+    Expr to_base2() const {
+        // Beyond these bounds softmax is the arg max, or the plain mean, already, and what is 0 or infinite here would make NaN of 0.
+        return clamp(select(is_scored(), 1.0f, abs(in.scale)) * base2_scale(in.temperature), 1e-37f, 1e37f);
+    }
 
     // Of a thread's elements, then over the four lanes that share its rows.
     void declare_maximum() {
@@ -181,7 +192,7 @@ private:
         Expr largest = of_lane();
         for (int lanes : {1, 2})
             largest = warp::maximum(largest, warp::shuffle_xor(largest, lanes));
-        made.maximum(half, q, g, row_tile, warp, step, tile, head, batch) = largest * to_base2();
+        made.maximum(half, q, g, row_tile, warp, step, tile, head, batch) = largest;
     }
 
     static Expr reference_of(const Expr &largest) { return warp::choose(warp::equal(largest, masked_score()), 0.0f, largest); }
@@ -191,12 +202,15 @@ private:
         return {batch, head, queries(), {block_key, block_key + b.keys - 1}};
     }
 
+    /** Whether some row may not attend to some key of the block: by the mask, or by a bias of -inf. */
+    Expr some_masked(const Expr &at_step) const { return !mask().allows_all(cells_of(at_step)) || in.use_bias != 0; }
+
     // Each lane looks at its share of the block; what one finds, all of the warp know.
     void declare_spoilt() {
         const Var &q = made.q, &g = made.g, &warp = made.warp;
         const int words = b.value_dim / 2;
         made.lane_words = RDom(0, 4, 0, words * b.keys / 128, "lane_words");
-        made.lane_words.where(!mask().allows_all(cells_of(step)));
+        made.lane_words.where(some_masked(step));
         const Expr nth = (made.lane_words.y * 32 + lane_number()) * 4 + made.lane_words.x;
         auto found = [&]() -> Halide::FuncRef { return made.spoilt_lane(q, g, warp, step, tile, head, batch); };
         found() = Expr(0u);
@@ -204,7 +218,7 @@ private:
         const Expr some = (made.spoilt_lane(q, g, warp, step, tile, head, batch) & Expr(0x80008000u)) != 0;
         made.spoilt(q, g, warp, step, tile, head, batch) = 0;
         RDom once(0, 1, "spoilt_once");
-        once.where(!mask().allows_all(cells_of(step)));
+        once.where(some_masked(step));
         made.spoilt(q, g, warp, step, tile, head, batch) = warp::any(cast<int32_t>(some) + once); // once is 0
     }
 
@@ -237,8 +251,8 @@ private:
         made.steps = RDom(0, slots.assignments + slots.marks, 0, int(parts), 0, (in.keys - 1) / b.keys + 1, "steps");
         const Expr i = made.steps.x, part = made.steps.y, now = made.steps.z;
         made.steps.where(warp::in_steps(now, block_count));
-        made.steps.where(i < select(part == softmax_part, slots.output, part == product_part, slots.assignments,
-                                    slots.assignments + slots.marks));
+        made.steps.where(
+            i < select(part == softmax_part, slots.output, part == product_part, slots.assignments, slots.assignments + slots.marks));
         made.steps.where(part != product_part || !is_spoilt(now));
         made.steps.where(part != careful_part || is_spoilt(now));
         auto at = [&](const Expr &s) -> Halide::FuncRef { return made.state(s, q, g, warp, tile, head, batch); };
@@ -248,24 +262,27 @@ private:
         const Expr top = made.maximum(of_half % 2, q, g, of_half / 2, warp, now, tile, head, batch);
         const Expr old = at(slots.maximum + of_half);
         const Expr largest = warp::maximum(old, top);
-        const Expr factor = warp::exp2(warp::subtract(old, reference_of(largest)));
+        const Expr factor = warp::exp2(warp::subtract(old, reference_of(largest)) * to_base2());
         const Expr reference = reference_of(at(slots.maximum + of_half));
-        const Expr softmax = select(i < slots.maximum, factor, i < slots.reference, largest, i < slots.weight, reference,
-                                    weight(i - slots.weight, at, now));
+        const Expr softmax =
+            select(i < slots.maximum, factor, i < slots.reference, largest, i < slots.weight, reference, weight(i - slots.weight, at, now));
 
         const Expr is_mark = i >= slots.assignments, word = clamp(i - slots.assignments, 0, slots.marks - 1);
-        const Expr mark = reinterpret<float>(reinterpret<uint32_t>(at(slots.mark + word)) | made.marks(word, q, g, warp, now, tile, head, batch));
+        const Expr mark =
+            reinterpret<float>(reinterpret<uint32_t>(at(slots.mark + word)) | made.marks(word, q, g, warp, now, tile, head, batch));
         const Expr target = select(part == softmax_part, i, is_mark, slots.mark + word, slots.output + i % slots.outputs);
-        at(target) = select(part == softmax_part, softmax, part == product_part, output(i, at, fragment_values(now)),
-                            is_mark, mark, output(i, at, finite_values(now)));
+        at(target) = select(part == softmax_part, softmax, part == product_part, output(i, at, fragment_values(now)), is_mark, mark,
+                            output(i, at, finite_values(now)));
     }
 
     /** Word w of the weights: half w % 2, keys 8 (w / 2) on of 16. */
     template <typename At> Expr weight(const Expr &w, const At &at, const Expr &now) const {
         const Expr part = w % 4, of_tile = w / 4 % b.row_tiles, keys16 = w / (4 * b.row_tiles) % slots.key_depth;
         auto value = [&](int column) {
-            const Expr score = made.score(part % 2 * 2 + column, made.q, made.g, keys16 * 2 + part / 2, of_tile, made.warp, now, tile, head, batch);
-            return warp::exp2(score * to_base2() - at(slots.reference + of_tile * 2 + part % 2));
+            const Expr score =
+                made.score(part % 2 * 2 + column, made.q, made.g, keys16 * 2 + part / 2, of_tile, made.warp, now, tile, head, batch);
+            // Subtracted first: the largest score weighs 1, however large it is.
+            return warp::exp2(warp::subtract(score, at(slots.reference + of_tile * 2 + part % 2)) * to_base2());
         };
         return reinterpret<float>(warp::pack(in.element, value(0), value(1)));
     }
@@ -304,12 +321,16 @@ private:
 
     /** What the sink and the sum make of a row: {factor of its outputs, log-sum-exp}. */
     std::pair<Expr, Expr> closing(const Expr &maximum, const Expr &sum) const {
-        const Expr sink = select(in.use_sinks != 0, in.sinks(head), masked_score()) * base2_scale(1.0f);
-        const Expr joint = reference_of(warp::maximum(maximum, sink)), kept = warp::exp2(warp::subtract(maximum, joint));
-        const Expr total = warp::multiply_add(sum, kept, warp::exp2(warp::subtract(sink, joint)));
+        const Expr sink = select(in.use_sinks != 0, in.sinks(head), masked_score()), log2_e = base2_scale(1.0f);
+        // Over T, and no lower than the lowest float, which what is attended to never comes to look like something masked.
+        const Expr over_t = warp::maximum(warp::multiply(maximum, to_base2() * 0.693147180559945f), -3.4028234e38f);
+        const Expr tempered = warp::choose(warp::equal(maximum, masked_score()), masked_score(), over_t);
+        const Expr joint = reference_of(warp::maximum(tempered, sink));
+        const Expr kept = warp::exp2(warp::subtract(tempered, joint) * log2_e);
+        const Expr total = warp::multiply_add(sum, kept, warp::exp2(warp::subtract(sink, joint) * log2_e));
         const Expr none = warp::equal(total, 0.0f);
         return {warp::choose(none, 0.0f, kept * warp::reciprocal(total)),
-                warp::choose(none, masked_score(), (joint + warp::log2(total)) * 0.693147180559945f)};
+                warp::choose(none, masked_score(), joint + warp::log2(total) * 0.693147180559945f)};
     }
 
     void declare_results() {

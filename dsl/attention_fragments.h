@@ -4,7 +4,9 @@
 // (Dao, arXiv 2307.08691, section 3).
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <vector>
 
 #include <Halide.h>
 
@@ -15,17 +17,17 @@ namespace attune::dsl {
 
 /** N queries, M keys. Words hold two channels; axes are (word, token, head, batch). */
 struct FragmentInputs {
-    Halide::Type element;                                             // bf16 or f16
-    Halide::Func query, key, value;                                   // u32
-    Halide::Expr queries, keys, heads;                                // N >= 1, M >= 1, query heads
-    Halide::Expr heads_per_group;                                     // query heads that share a key/value head
-    std::optional<Mask> mask;                                         // both its bounds and its cells count
-    Halide::Func bias;                                                // f32 (key, query, head, batch); read iff use_bias
-    Halide::Func sinks;                                               // f32 (head); read iff use_sinks
-    Halide::Expr use_bias, use_alibi, use_sinks;                      // i32, zero or not
-    std::function<Halide::Expr(const Halide::Expr &batch)> offset;    // key position of query 0, for ALiBi
-    std::optional<ScoreFunction> score;                               // one that is compiled in, after all biases
-    Halide::Expr scale, softcap, temperature;                         // as dsl::AttentionInputs has them; scale isn't 0
+    Halide::Type element;                                          // bf16 or f16
+    Halide::Func query, key, value;                                // u32
+    Halide::Expr queries, keys, heads;                             // N >= 1, M >= 1, query heads
+    Halide::Expr heads_per_group;                                  // query heads that share a key/value head
+    std::optional<Mask> mask;                                      // both its bounds and its cells count
+    Halide::Func bias;                                             // f32 (key, query, head, batch); read iff use_bias
+    Halide::Func sinks;                                            // f32 (head); read iff use_sinks
+    Halide::Expr use_bias, use_alibi, use_sinks;                   // i32, zero or not
+    std::function<Halide::Expr(const Halide::Expr &batch)> offset; // key position of query 0, for ALiBi
+    std::optional<ScoreFunction> score;                            // one that is compiled in, after all biases
+    Halide::Expr scale, softcap, temperature;                      // as dsl::AttentionInputs has them; scale isn't 0
 };
 
 /** How the work is cut: a thread block has `warps` warps of 16 row_tiles rows, and looks at `keys` keys a step. */
@@ -41,16 +43,16 @@ struct FragmentBlocking {
 struct FragmentAttention {
     FragmentInputs inputs;
     FragmentBlocking blocking;
-    Halide::Func query_words;                                       // (word, row, tile, head, batch)
-    Halide::Func key_words, value_words;                            // (word, key, step, tile, head, batch)
-    Halide::Func query_fragment, key_fragment, value_fragment;      // (register, q, g, ...)
-    Halide::Func score;                                             // (r, q, g, key tile, row tile, warp, step, tile, head, batch)
-    Halide::Func lane_maximum, maximum;                             // (half, q, g, row tile, warp, step, tile, head, batch)
-    Halide::Func state;                                             // (slot, q, g, warp, tile, head, batch): see slots in the .cpp
+    Halide::Func query_words;                                  // (word, row, tile, head, batch)
+    Halide::Func key_words, value_words;                       // (word, key, step, tile, head, batch)
+    Halide::Func query_fragment, key_fragment, value_fragment; // (register, q, g, ...)
+    Halide::Func score;                                        // (r, q, g, key tile, row tile, warp, step, tile, head, batch)
+    Halide::Func lane_maximum, maximum;                        // (half, q, g, row tile, warp, step, tile, head, batch)
+    Halide::Func state;                                        // (slot, q, g, warp, tile, head, batch): see slots in the .cpp
     // Where a block isn't attended to by every row: whether some of its values isn't finite, and then which outputs such values reach.
-    Halide::Func spoilt_lane, spoilt; // i32 (q, g, warp, step, tile, head, batch)
-    Halide::Func marks;               // u32 (word, q, g, warp, step, tile, head, batch): two bits an output
-    Halide::RDom lane_words, marked;  // of spoilt_lane and marks
+    Halide::Func spoilt_lane, spoilt;                               // i32 (q, g, warp, step, tile, head, batch)
+    Halide::Func marks;                                             // u32 (word, q, g, warp, step, tile, head, batch): two bits an output
+    Halide::RDom lane_words, marked;                                // of spoilt_lane and marks
     Halide::Func factor;                                            // (q, token, head, batch): of the outputs, at the end
     Halide::Func output;                                            // u32 (word % 4, word / 4, token, head, batch)
     Halide::Func lse;                                               // f32 (0, token, head, batch)

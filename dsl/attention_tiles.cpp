@@ -34,8 +34,12 @@ struct Builder {
     Cell cell(const Expr &r, const Expr &k, const Expr &b) const { return {batch, head, tile * t.shape.rows + r, b * t.shape.keys + k}; }
     // Interval analysis sees through names, and not through calls: it is given names, for which the calls stand in afterwards.
     Mask mask() const {
-        return window(named(AttentionTiles::left), named(AttentionTiles::right), named(AttentionTiles::offset)) &
-               prefix(named(AttentionTiles::length));
+        // Limits may be negative: two windows of other alignments leave such a one.
+        const Mask around([](const Cell &c) {
+            const Expr at = c.query + named(AttentionTiles::offset);
+            return at - named(AttentionTiles::left) <= c.key && c.key <= at + named(AttentionTiles::right);
+        });
+        return around & prefix(named(AttentionTiles::length));
     }
     static std::string name_of(int what) { return "attune.item." + std::to_string(what); }
     static Expr named(int what) { return Halide::Internal::Variable::make(Halide::Int(32), name_of(what)); }
@@ -65,8 +69,10 @@ struct Builder {
 
 void Builder::declare_items() {
     t.item = Func("item"), t.slope = Func("slope");
-    Expr offset = branch(items.use_offsets != 0, items.offsets(batch), items.offset);
-    Expr length = branch(items.use_lengths != 0, min(items.lengths(batch), in.keys), in.keys);
+    // Beyond this all keys are on one side of all queries.
+    const int far = 1 << 29;
+    Expr offset = clamp(branch(items.use_offsets != 0, items.offsets(batch), items.offset), -far, far);
+    Expr length = branch(items.use_lengths != 0, clamp(items.lengths(batch), 0, in.keys), in.keys);
     t.item(which, batch) = select(which == int(AttentionTiles::offset), offset, which == int(AttentionTiles::length), length,
                                   which == int(AttentionTiles::left), items.left, items.right);
     t.range = Func("range");

@@ -21,7 +21,9 @@ Expr is(const FrequencyInputs &in, RotaryScaling scaling) { return in.scaling ==
 Expr number(double value) { return Expr(value); }
 
 // factor^(W / (W - 2)) times the base. With W = 2 there is one pair, which turns by 1 whatever the base.
-Expr ntk_base(const FrequencyInputs &in) { return in.base * raised(in.factor, cast<double>(in.width) / cast<double>(max(in.width - 2, 1))); }
+Expr ntk_base(const FrequencyInputs &in) {
+    return in.base * raised(in.factor, cast<double>(in.width) / cast<double>(max(in.width - 2, 1)));
+}
 
 // The pair, as a real number, that turns `turns` times within the context trained on.
 Expr pair_that_turns(const FrequencyInputs &in, const Expr &turns) {

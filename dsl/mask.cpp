@@ -7,13 +7,13 @@
 namespace attune::dsl {
 
 using Halide::Expr;
+using Halide::Internal::equal;
+using Halide::Internal::expr_uses_var;
 using Halide::Internal::Interval;
 using Halide::Internal::Scope;
 using Halide::Internal::simplify;
-using Halide::Internal::Variable;
-using Halide::Internal::equal;
-using Halide::Internal::expr_uses_var;
 using Halide::Internal::substitute;
+using Halide::Internal::Variable;
 
 namespace {
 
@@ -25,8 +25,8 @@ Cell symbolic_cell(const CellBlock &block) {
     return {block.batch, block.head, Variable::make(Halide::Int(32), query_name), Variable::make(Halide::Int(32), key_name)};
 }
 
-/** Stands names in for integers that are the same for the whole block, but that the solver can't look into and would give up on: choices and
- * calls, such as a batch item's offset. */
+/** Stands names in for integers that are the same for the whole block, but that the solver can't look into and would give up on: choices
+ * and calls, such as a batch item's offset. */
 class NameConstants : public Halide::Internal::IRMutator {
 public:
     Expr named(const Expr &condition) { return simplify(mutate(condition)); }
@@ -57,8 +57,7 @@ Expr Mask::allows_all(const CellBlock &block) const {
     scope.push(query_name, block.queries);
     scope.push(key_name, block.keys);
     NameConstants constants;
-    return constants.restored(
-        Halide::Internal::and_condition_over_domain(constants.named(simplify(allows(symbolic_cell(block)))), scope));
+    return constants.restored(Halide::Internal::and_condition_over_domain(constants.named(simplify(allows(symbolic_cell(block)))), scope));
 }
 
 Expr Mask::allows_none(const CellBlock &block) const { return (!*this).allows_all(block); }

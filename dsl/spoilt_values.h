@@ -17,7 +17,8 @@ Halide::Expr spoilt_bits(Halide::Type element, const Halide::Expr &word);
 /** The word with 0 in the place of halves that aren't finite. */
 Halide::Expr finite_halves(Halide::Type element, const Halide::Expr &word);
 
-/** What a half adds beside finite ones: 0 nothing, 1 +inf, 2 -inf, 3 NaN. Marks of several halves are joined by |: +inf and -inf make NaN. */
+/** What a half adds beside finite ones: 0 nothing, 1 +inf, 2 -inf, 3 NaN. Marks of several halves are joined by |: +inf and -inf make NaN.
+ */
 Halide::Expr mark_of(Halide::Type element, const Halide::Expr &half);
 
 /** The number to add for a mark: 0, +inf, -inf or NaN. */

@@ -48,6 +48,8 @@ Expr equal(const Expr &a, const Expr &b) { return call(Int(32), "equal", {a, b})
 
 Expr subtract(const Expr &a, const Expr &b) { return call(Float(32), "sub", {a, b}); }
 
+Expr multiply(const Expr &a, const Expr &b) { return call(Float(32), "mul", {a, b}); }
+
 Expr multiply_add(const Expr &a, const Expr &b, const Expr &c) { return call(Float(32), "fma", {a, b, c}); }
 
 Expr choose(const Expr &condition, const Expr &a, const Expr &b) {

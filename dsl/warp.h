@@ -1,8 +1,8 @@
 // Operations of a warp of 32 threads, as calls of extern functions with one value a thread. Nothing here says how they are done: for
 // CUDA a pass over the PTX turns each call, or each family of calls, into the instruction of that name (generators/ptx).
 //
-// Fragments: a 16 x 8 tile of a matrix product lies in the registers of a warp; lane 4 g + q, 0 <= q < 4, 0 <= g < 8, holds elements r = 0 .. 3,
-// at row g + 8 (r / 2) and column 2 q + r % 2 (PTX ISA, "Matrix Fragments for mma.m16n8k16").
+// Fragments: a 16 x 8 tile of a matrix product lies in the registers of a warp; lane 4 g + q, 0 <= q < 4, 0 <= g < 8, holds elements r = 0
+// .. 3, at row g + 8 (r / 2) and column 2 q + r % 2 (PTX ISA, "Matrix Fragments for mma.m16n8k16").
 //
 // They also shield numbers from the compiler, which assumes that there is no Inf or NaN, and narrows what a select reads to where it is
 // chosen: a call it can't look into does neither.
@@ -40,6 +40,7 @@ Halide::Expr pack(Halide::Type element, const Halide::Expr &low, const Halide::E
 Halide::Expr maximum(const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr equal(const Halide::Expr &a, const Halide::Expr &b); // i32, 0 or 1
 Halide::Expr subtract(const Halide::Expr &a, const Halide::Expr &b);
+Halide::Expr multiply(const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr multiply_add(const Halide::Expr &a, const Halide::Expr &b, const Halide::Expr &c);
 
 /** `a` where the condition, i32, isn't 0, else `b`. Both are computed. */

@@ -44,13 +44,14 @@ public:
 
 private:
     dsl::FragmentInputs inputs() {
-        // Further than any token is from another, and yet sums of a few of them fit into 32 bits.
+        // With N and M of at most 2^28 an offset beyond this puts all keys on one side of all queries, no limit is twice as far, and sums
+        // fit into 32 bits.
         const int far = 1 << 29;
-        const Halide::Expr to_left = min(left, far), to_right = min(right, far);
+        const Halide::Expr to_left = min(left, 2 * far), to_right = min(right, 2 * far);
         const auto offset_of = [this, far](const Halide::Expr &batch) {
             return clamp(select(use_offsets != 0, offsets(batch), offset), -far, far);
         };
-        const auto length_of = [this](const Halide::Expr &batch) { return select(use_lengths != 0, lengths(batch), keys); };
+        const auto length_of = [this](const Halide::Expr &batch) { return clamp(select(use_lengths != 0, lengths(batch), keys), 0, keys); };
         dsl::FragmentInputs in;
         in.element = bfloat ? Halide::BFloat(16) : Halide::Float(16);
         in.query = query, in.key = key, in.value = value, in.bias = bias, in.sinks = sinks;

@@ -1,10 +1,9 @@
 // attune_cuda_generator -g GENERATOR -f FUNCTION -o DIRECTORY -a ARCHITECTURES [-s STAGES] [-p PTXAS] target=TARGET [NAME=VALUE...]
 //
 // Runs a generator for CUDA and writes FUNCTION.o, FUNCTION.h, FUNCTION.ptx, the code for the GPU as text, and FUNCTION.json, what
-// ptxas says of it. ARCHITECTURES are numbers, lowest first ("80,86,89,90"): the text is for the lowest, and where PTXAS is given the object
-// holds machine code for each of them beside the text. STAGES
-// is how many blocks of keys the schedule keeps in shared memory at once (dsl::FragmentBlocking). Exit 1, with a sentence on stderr, where
-// something is wrong.
+// ptxas says of it. ARCHITECTURES are numbers, lowest first ("80,86,89,90"): the text is for the lowest, and where PTXAS is given the
+// object holds machine code for each of them beside the text. STAGES is how many blocks of keys the schedule keeps in shared memory at once
+// (dsl::FragmentBlocking). Exit 1, with a sentence on stderr, where something is wrong.
 #include <algorithm>
 #include <fstream>
 #include <iostream>
@@ -56,15 +55,23 @@ Arguments parse(int argc, char **argv) {
         }
         if (++i == argc) refuse(word + " has no value");
         const std::string value = argv[i];
-        if (word == "-g") arguments.generator = value;
-        else if (word == "-f") arguments.function = value;
-        else if (word == "-o") arguments.directory = value;
-        else if (word == "-p") arguments.ptxas = value;
-        else if (word == "-a") arguments.architectures = numbers(value);
-        else if (word == "-s") arguments.stages = std::stoi(value);
-        else refuse("\"" + word + "\" is no option; there are -g, -f, -o, -a, -s and -p");
+        if (word == "-g")
+            arguments.generator = value;
+        else if (word == "-f")
+            arguments.function = value;
+        else if (word == "-o")
+            arguments.directory = value;
+        else if (word == "-p")
+            arguments.ptxas = value;
+        else if (word == "-a")
+            arguments.architectures = numbers(value);
+        else if (word == "-s")
+            arguments.stages = std::stoi(value);
+        else
+            refuse("\"" + word + "\" is no option; there are -g, -f, -o, -a, -s and -p");
     }
-    for (const auto &[name, value] : {std::pair{"-g", arguments.generator}, {"-f", arguments.function}, {"-o", arguments.directory}, {"target", arguments.target}})
+    for (const auto &[name, value] :
+         {std::pair{"-g", arguments.generator}, {"-f", arguments.function}, {"-o", arguments.directory}, {"target", arguments.target}})
         if (value.empty()) refuse(std::string(name) + " is missing");
     if (arguments.architectures.empty()) refuse("-a is missing");
     return arguments;

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cstdlib>
+
 #include "attention_operands.h"
 #include "cuda_attention.h"
 #include "error.h"
@@ -65,6 +68,28 @@ Status check_alignments(const attune_kernel &kernel, const attune_attention_args
     return check_words(kernel, args.out, "out");
 }
 
+/** Heads and batch items are axes of the grid, and kernels count elements, or words of two channels, in 32 bits. */
+Status check_sizes(const attune_kernel &kernel, const attune_attention_args &args, const AttentionShape &s) {
+    constexpr int64_t most_blocks = 65535, widest = 256;
+    ATTUNE_REQUIRE(s.batch <= most_blocks, "q has {} batch items; on device cuda it must have at most {}", s.batch, most_blocks);
+    ATTUNE_REQUIRE(s.heads <= most_blocks, "q has {} heads; on device cuda it must have at most {}", s.heads, most_blocks);
+    ATTUNE_REQUIRE(s.value_dim <= widest, "v has {} channels; on device cuda it must have at most {}", s.value_dim, widest);
+    const struct {
+        const char *name;
+        const attune_tensor *tensor;
+    } tensors[] = {{"q", &args.q}, {"k", &args.k}, {"v", &args.v}, {"out", &args.out}, {"bias", args.bias}, {"lse", args.lse}};
+    for (const auto &[name, tensor] : tensors) {
+        if (!tensor) continue;
+        const int64_t unit = tensor->type == args.q.type && kernel.word_channels == 2 ? 2 : 1;
+        int64_t last = 0;
+        for (int32_t i = 0; i < tensor->rank; ++i)
+            last += std::max<int64_t>(tensor->extent[i] - 1, 0) * std::abs(effective_stride(*tensor, i));
+        ATTUNE_REQUIRE(last / unit <= INT32_MAX, "{} spans {} elements; on device cuda the kernel {} takes at most {}", name, last + 1,
+                       kernel.name, unit * (int64_t{INT32_MAX} + 1));
+    }
+    return {};
+}
+
 Status check_inputs(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
     ATTUNE_TRY(check_lse(args.lse, s, ATTUNE_CUDA));
     ATTUNE_REQUIRE(!args.offsets || !args.has_offset, "offset is {} and offsets is given too; only one may be", args.offset);
@@ -94,6 +119,7 @@ Status check_cuda_attention(const attune_attention_plan &plan, const attune_atte
     ATTUNE_TRY(check_refused(args));
     ATTUNE_TRY(check_operands(plan, args, shape));
     ATTUNE_TRY(check_alignments(*plan.kernel, args));
+    ATTUNE_TRY(check_sizes(*plan.kernel, args, shape));
     ATTUNE_TRY(check_inputs(plan, args, shape));
     ATTUNE_TRY(place_mask(plan, args, shape, window));
     return check_overlaps(args);

@@ -36,7 +36,10 @@ Status write_sinks(const CudaDevice &device, const attune_tensor &lse, const att
     const int64_t heads = lse.extent[1], queries = lse.extent[2], stride = effective_stride(lse, 1);
     for (int64_t b = 0; b < lse.extent[0]; ++b) {
         const int64_t first = b * effective_stride(lse, 0);
-        ATTUNE_TRY(copy_columns(device, {address(sinks, 0), effective_stride(sinks, 0)}, {address(lse, first), stride}, 1, heads, call));
+        // One head after another: a pitch can't be 0 or negative, as a stride can.
+        for (int64_t h = 0; h < heads; ++h)
+            ATTUNE_TRY(copy_columns(device, {address(sinks, h * effective_stride(sinks, 0)), 1}, {address(lse, first + h * stride), 1}, 1,
+                                    1, call));
         for (int64_t done = 1; done < queries; done *= 2)
             ATTUNE_TRY(copy_columns(device, {address(lse, first), stride}, {address(lse, first + done), stride},
                                     std::min(done, queries - done), heads, call));

@@ -13,8 +13,8 @@ using Halide::Var;
 
 namespace {
 
-constexpr int words_at_once = 4;         // 16 bytes: the widest copy
-constexpr int padding = 4;               // words between rows, so that the eight rows of a matrix lie in different banks
+constexpr int words_at_once = 4; // 16 bytes: the widest copy
+constexpr int padding = 4;       // words between rows, so that the eight rows of a matrix lie in different banks
 
 /** Copies rows of words to shared memory, 16 bytes a thread, neighbours next to each other. */
 void copy_to_shared(Func f, const Var &of_row, int words, const dsl::FragmentAttention &a) {
@@ -85,7 +85,12 @@ void mma_attention(const dsl::FragmentAttention &a) {
     lse.compute_with(output, tile);
     Func(a.factor).compute_at(output, half);
 
-    state.compute_at(output, tile).store_in(MemoryType::Register).bound_extent(a.warp, b.warps).bound_extent(tile, 1).bound_extent(head, 1).bound_extent(batch, 1);
+    state.compute_at(output, tile)
+        .store_in(MemoryType::Register)
+        .bound_extent(a.warp, b.warps)
+        .bound_extent(tile, 1)
+        .bound_extent(head, 1)
+        .bound_extent(batch, 1);
     state.bound_extent(a.q, 4).bound_extent(a.g, 8);
     const Var slot = state.args()[0];
     state.reorder(slot, a.q, a.g, a.warp).gpu_threads(a.q, a.g, a.warp).unroll(slot);

@@ -1,7 +1,5 @@
 #include "schedules/cuda/shorten_steps.h"
 
-#include <sstream>
-
 #include "dsl/warp.h"
 
 namespace attune::schedules::cuda {
@@ -9,30 +7,19 @@ namespace attune::schedules::cuda {
 using Halide::Expr;
 using namespace Halide::Internal;
 
-namespace {
-
-[[noreturn]] void fail(const For &loop, const Expr &step, const Expr &count) {
-    std::ostringstream sentence;
-    sentence << "in_steps(" << step << ", " << count << ") in the loop " << loop.name
-             << ": the step must be the loop's variable plus a constant, and the count the same in every turn";
-    throw Halide::CompileError(sentence.str());
-}
-
-} // namespace
-
 Stmt ShortenSteps::visit(const For *op) {
-    const Expr outer_step = step, outer_count = count;
-    step = count = Expr();
+    const Expr outer_first = first_step, outer_count = count;
+    const std::string outer_loop = loop;
+    first_step = count = Expr(), loop = op->name;
     Stmt changed = IRMutator::visit(op);
-    if (step.defined()) {
-        const Expr first_step = simplify(substitute(op->name, op->min, step));
-        const Expr ahead = simplify(step - Variable::make(Halide::Int(32), op->name));
-        if (expr_uses_var(ahead, op->name) || expr_uses_var(count, op->name)) fail(*op, step, count);
-        const For *loop = changed.as<For>();
-        const Expr extent = simplify(max(min(op->extent, count - first_step), 0));
-        changed = For::make(loop->name, loop->min, extent, loop->for_type, loop->partition_policy, loop->device_api, loop->body);
+    if (count.defined()) {
+        const For *as_it_is = changed.as<For>();
+        const Expr first = simplify(substitute(op->name, op->min, first_step));
+        const Expr extent = simplify(max(min(op->extent, count - first), 0));
+        changed = For::make(as_it_is->name, as_it_is->min, extent, as_it_is->for_type, as_it_is->partition_policy, as_it_is->device_api,
+                            as_it_is->body);
     }
-    step = outer_step, count = outer_count;
+    first_step = outer_first, count = outer_count, loop = outer_loop;
     return changed;
 }
 
@@ -40,8 +27,14 @@ Stmt ShortenSteps::visit(const IfThenElse *op) {
     const Expr condition = substitute_in_all_lets(op->condition);
     const Call *call = condition.as<Call>();
     if (!call || call->name != dsl::warp::in_steps_name) return IRMutator::visit(op);
+    const Expr step = call->args[0], end = call->args[1];
+    const Expr ahead = simplify(step - Variable::make(Halide::Int(32), loop));
     Stmt body = mutate(op->then_case);
-    step = call->args[0], count = call->args[1];
+    // Parts of the body may have it each.
+    const bool same = !count.defined() || (equal(step, first_step) && equal(end, count));
+    const bool is_the_loops = same && !expr_uses_var(ahead, loop) && !expr_uses_var(end, loop);
+    if (!is_the_loops) return IfThenElse::make(step < end, body);
+    first_step = step, count = end;
     return body;
 }
 

@@ -1,6 +1,8 @@
 // A pass over lowered code that Halide lacks: a loop that ends where a block's own work ends.
 #pragma once
 
+#include <string>
+
 #include <Halide.h>
 
 namespace attune::schedules::cuda {
@@ -11,8 +13,8 @@ namespace attune::schedules::cuda {
  * and then puts the first step's copies into the loop, as an inner one of varying length. Through a call it can't look into, it leaves the
  * condition where it is: around the body. Here, after all else, it becomes the loop's end.
  *
- * Add it by Pipeline::add_custom_lowering_pass. Throws Halide::CompileError where the count changes within the loop, or the step isn't the
- * loop's variable plus a constant. */
+ * Add it by Pipeline::add_custom_lowering_pass. Where the step isn't the loop's variable plus a constant, or the count changes in the loop,
+ * what is left is a condition like any other. */
 class ShortenSteps : public Halide::Internal::IRMutator {
 protected:
     using IRMutator::visit;
@@ -20,7 +22,8 @@ protected:
     Halide::Internal::Stmt visit(const Halide::Internal::IfThenElse *op) override;
 
 private:
-    Halide::Expr step, count; // of the condition met last
+    std::string loop;               // the innermost
+    Halide::Expr first_step, count; // of its condition, if there was one: the step, in terms of the loop's variable
 };
 
 } // namespace attune::schedules::cuda

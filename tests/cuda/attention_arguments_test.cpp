@@ -53,7 +53,7 @@ TEST(CudaArguments, WordsOfTwoChannels) {
     EXPECT_EQ(query.type_code, 1); // unsigned
     EXPECT_EQ(query.extents, (Ints{32, 8, 4, 2}));
     EXPECT_EQ(query.strides, (Ints{1, 128, 32, 1024}));
-    EXPECT_EQ(out.extents, (Ints{32, 8, 4, 2}));
+    EXPECT_EQ(out.extents, (Ints{4, 8, 8, 4, 2})); // words of a group, groups, tokens, heads, batch
 }
 
 TEST(CudaArguments, PlainElements) {

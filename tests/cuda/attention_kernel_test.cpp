@@ -92,7 +92,8 @@ TEST_P(CudaAttention, UnderMasks) {
 }
 
 TEST_P(CudaAttention, AtAnOffset) {
-    for (auto [queries, keys, offset] : {std::tuple<int64_t, int64_t, int64_t>{13, 141, 100}, {100, 13, -20}, {70, 70, 1000}, {70, 70, -1000}}) {
+    for (auto [queries, keys, offset] :
+         {std::tuple<int64_t, int64_t, int64_t>{13, 141, 100}, {100, 13, -20}, {70, 70, 1000}, {70, 70, -1000}}) {
         AttentionProblem p = problem(queries, keys);
         p.mask = "causal & window(30, 0)", p.offset = offset;
         expect_right(p);
@@ -139,6 +140,65 @@ TEST_P(CudaAttention, Sinks) {
     expect_right(p);
 }
 
+TEST_P(CudaAttention, TermsOfOtherAlignments) {
+    for (const char *mask : {"causal(bottom_right) & causal(top_left)", "window(30, 3, top_left) & window(50, -1, bottom_right)"}) {
+        AttentionProblem p = problem(20, 90);
+        p.mask = mask;
+        expect_right(p);
+    }
+}
+
+TEST_P(CudaAttention, FarOffsets) {
+    for (int64_t offset : {int64_t(1) << 29, -(int64_t(1) << 29)})
+        for (const char *mask : {"causal", "window(5, -1)"}) {
+            AttentionProblem p = problem(20, 20);
+            p.mask = mask, p.offset = offset;
+            expect_right(p);
+        }
+    AttentionProblem p = problem(20, 20, 3);
+    p.mask = "causal", p.offsets = {INT32_MAX, INT32_MIN, 1000000000};
+    expect_right(p);
+}
+
+TEST_P(CudaAttention, NumbersAtTheirEnds) {
+    AttentionProblem p = problem(20, 70);
+    for (auto [scale, temperature, cap] : {std::tuple<float, float, float>{0.1f, 1e-9f, 0},
+                                           {0.1f, 1e-25f, 0},
+                                           {1e10f, 1, 0},
+                                           {0.0f, 1e20f, 0},
+                                           {0.1f, 1e30f, 0},
+                                           {0.1f, 1, 1e6f},
+                                           {0.1f, 1, 3e38f},
+                                           {0.1f, 1, 1e-3f}}) {
+        p.scale = scale, p.temperature = temperature, p.softcap = cap;
+        const HalfRun got = run(p);
+        ASSERT_TRUE(got.status.ok()) << got.status.message;
+        EXPECT_TRUE(agrees(got.out, attention_in_double(p).out, {0.03})) << scale << " " << temperature << " " << cap;
+    }
+}
+
+/** Finite though it be, a bias counts; so does a sink. */
+TEST_P(CudaAttention, BiasesAndSinksAtTheirEnds) {
+    for (float value : {-3.4028234e38f, 3e38f}) {
+        AttentionProblem p = problem(5, 70);
+        p.bias = Tensor<float>({1, 1, 1, 70});
+        p.bias->each([&](float &bias) { bias = value; });
+        const HalfRun got = run(p);
+        EXPECT_TRUE(agrees(got.out, attention_in_double(p).out, {0.03})) << value;
+        p.bias.reset();
+        p.sinks = Tensor<float>({2});
+        p.sinks->each([&](float &sink) { sink = value; });
+        const HalfRun beside = run(p);
+        EXPECT_TRUE(agrees(beside.out, attention_in_double(p).out, {0.03})) << value;
+    }
+}
+
+TEST_P(CudaAttention, MoreThanAGridHoldsIsRefused) {
+    const HalfRun got = run(problem(1, 1, 1, 66000, 1));
+    EXPECT_NE(got.status.message.find("q has 66000 heads; on device cuda it must have at most 65535"), std::string::npos)
+        << got.status.message;
+}
+
 TEST_P(CudaAttention, WithoutKeysAndWithoutQueries) {
     expect_right(problem(5, 0));
     const HalfRun empty = run(problem(0, 5));
@@ -167,6 +227,18 @@ TEST_P(CudaAttention, WhatIsMaskedChangesNoBit) {
             EXPECT_EQ(got.lse, clean.lse) << value;
         }
     }
+}
+
+TEST_P(CudaAttention, WhatABiasMasksChangesNoBit) {
+    AttentionProblem p = problem(25, 64, 1, 2, 1);
+    p.bias = Tensor<float>({1, 1, 1, 64});
+    p.bias->each([](float &bias) { bias = 0; });
+    (*p.bias)(0, 0, 0, 5) = -INFINITY;
+    const HalfRun clean = run(p);
+    AttentionProblem spoilt = p;
+    spoilt.k = p.k.clone(), spoilt.v = p.v.clone();
+    spoil_key(spoilt, 0, 5, NAN);
+    EXPECT_EQ(run(spoilt).out, clean.out);
 }
 
 /** NaN exactly where float64 has it, beside masked NaN and Inf; the rest as accurate as ever. */

@@ -1,5 +1,6 @@
 #include "half_attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "compare.h"
@@ -18,9 +19,13 @@ HalfRun rounded_to(attune_type type, const AttentionProblem &p, const AttentionA
     for (size_t row = 0; row < exact.lse.size(); row++) {
         const auto head = static_cast<int64_t>(row) / p.queries(), query_head = head % p.query_heads();
         std::vector<double> terms(keys), out(width, 0);
-        double sum = p.sinks ? std::exp(static_cast<double>((*p.sinks)(query_head))) : 0;
+        double largest = p.sinks ? static_cast<double>((*p.sinks)(query_head)) : -INFINITY;
         for (size_t j = 0; j < keys; j++)
-            sum += terms[j] = std::exp(round_to(type, exact.biased[row * keys + j] / p.temperature));
+            largest = std::max(largest, terms[j] = round_to(type, exact.biased[row * keys + j] / p.temperature));
+        if (largest == -INFINITY) largest = 0;
+        double sum = p.sinks ? std::exp(static_cast<double>((*p.sinks)(query_head)) - largest) : 0;
+        for (double &term : terms)
+            sum += term = std::exp(term - largest);
         for (size_t j = 0; j < keys; j++) {
             const double kept = exact.dropped[row * keys + j] ? 0 : 1 / (1.0 - p.dropout);
             const double weight = sum > 0 ? round_to(type, terms[j] / sum) * kept : 0;
@@ -30,7 +35,7 @@ HalfRun rounded_to(attune_type type, const AttentionProblem &p, const AttentionA
         }
         for (double value : out)
             rounded.out.push_back(round_to(type, value));
-        rounded.lse.push_back(std::log(sum));
+        rounded.lse.push_back(largest + std::log(sum));
     }
     return rounded;
 }
