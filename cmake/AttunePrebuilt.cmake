@@ -52,13 +52,30 @@ function(attune_add_prebuilt_kernels library)
     target_link_libraries(${library} PUBLIC attune_halide_runtime)
 endfunction()
 
-# One row of variants.cmake. A macro, so that it adds to the lists of attune_add_prebuilt_kernels.
-macro(attune_variant operation schedule head_dim dtype)
+# Sets `name` of a row of variants.cmake, and lists it.
+macro(_attune_name_variant operation schedule head_dim dtype)
     set(name ${operation}_${schedule}_${dtype})
     if(NOT ${head_dim} EQUAL 0)
         string(APPEND name _d${head_dim})
     endif()
     list(APPEND names ${name})
+endmacro()
+
+# Adds the objects `made` of the row `name`, which has code for `targets`, and its entry in the registry.
+macro(_attune_register_variant operation schedule head_dim dtype device word_channels)
+    list(APPEND objects ${made})
+    _attune_cache_type(types ${dtype})
+    string(APPEND declarations "int attune_${name}_argv(void **);\n")
+    string(APPEND kernels "    {sizeof(attune_kernel), \"${name}\", \"${operation}\", \"${schedule}\",\n"
+        "     \"${targets}\",\n"
+        "     ${types}, ${head_dim}, ${head_dim}, \"\", \"\", \"\", 0, nullptr, attune_${name}_argv, ${device}, ${word_channels}},\n")
+    string(APPEND entries "&kernels[${count}], ")
+    math(EXPR count "${count} + 1")
+endmacro()
+
+# One row of variants.cmake. A macro, so that it adds to the lists of attune_add_prebuilt_kernels.
+macro(attune_variant operation schedule head_dim dtype)
+    _attune_name_variant(${operation} ${schedule} ${head_dim} ${dtype})
     # attune_add_kernel has the schedules that masks and scores can be compiled into.
     if("${operation}" STREQUAL "attention" AND NOT "${schedule}" STREQUAL "decode")
         set_property(GLOBAL APPEND PROPERTY ATTUNE_ATTENTION_SCHEDULES ${schedule})
@@ -74,25 +91,14 @@ macro(attune_variant operation schedule head_dim dtype)
             TARGETS ${ARGN}
             PARAMETERS schedule=${schedule} ${parameters}
         )
-        list(APPEND objects ${made})
         _attune_target_strings(targets ${ARGN})
-        _attune_cache_type(types ${dtype})
-        string(APPEND declarations "int attune_${name}_argv(void **);\n")
-        string(APPEND kernels "    {sizeof(attune_kernel), \"${name}\", \"${operation}\", \"${schedule}\",\n"
-            "     \"${targets}\",\n"
-            "     ${types}, ${head_dim}, ${head_dim}, \"\", \"\", \"\", 0, nullptr, attune_${name}_argv, ATTUNE_CPU, 0},\n")
-        string(APPEND entries "&kernels[${count}], ")
-        math(EXPR count "${count} + 1")
+        _attune_register_variant(${operation} ${schedule} ${head_dim} ${dtype} ATTUNE_CPU 0)
     endif()
 endmacro()
 
 # One row of variants.cmake for CUDA: ARGN are the architectures, lowest first.
 macro(attune_cuda_variant operation schedule head_dim dtype)
-    set(name ${operation}_${schedule}_${dtype})
-    if(NOT ${head_dim} EQUAL 0)
-        string(APPEND name _d${head_dim})
-    endif()
-    list(APPEND names ${name})
+    _attune_name_variant(${operation} ${schedule} ${head_dim} ${dtype})
     if("${ATTUNE_VARIANTS}" STREQUAL "" OR name IN_LIST ATTUNE_VARIANTS)
         _attune_cuda_generator_arguments(${operation} ${schedule} ${head_dim} ${dtype})
         _attune_generate_cuda(
@@ -104,15 +110,8 @@ macro(attune_cuda_variant operation schedule head_dim dtype)
             ARCHITECTURES ${ARGN}
             PARAMETERS schedule=${schedule} ${parameters}
         )
-        list(APPEND objects ${made})
         _attune_cuda_targets(targets ${ARGN})
-        _attune_cache_type(types ${dtype})
-        string(APPEND declarations "int attune_${name}_argv(void **);\n")
-        string(APPEND kernels "    {sizeof(attune_kernel), \"${name}\", \"${operation}\", \"${schedule}\",\n"
-            "     \"${targets}\",\n"
-            "     ${types}, ${head_dim}, ${head_dim}, \"\", \"\", \"\", 0, nullptr, attune_${name}_argv, ATTUNE_CUDA, ${words}},\n")
-        string(APPEND entries "&kernels[${count}], ")
-        math(EXPR count "${count} + 1")
+        _attune_register_variant(${operation} ${schedule} ${head_dim} ${dtype} ATTUNE_CUDA ${words})
     endif()
 endmacro()
 

@@ -62,4 +62,22 @@ void spoil_key(const AttentionProblem &p, int64_t item, int64_t key, float value
     }
 }
 
+void expect_padding_changes_no_bit(AttentionProblem p, const std::function<HalfRun(const AttentionProblem &)> &run) {
+    for (const std::vector<int64_t> &lengths : {std::vector<int64_t>{40, 0}, {97, 41}}) {
+        p.key_lengths = lengths;
+        const HalfRun clean = run(p);
+        ASSERT_TRUE(clean.status.ok()) << clean.status.message;
+        for (float value : {NAN, INFINITY, -INFINITY}) {
+            AttentionProblem spoilt = p;
+            spoilt.k = p.k.clone(), spoilt.v = p.v.clone();
+            for (int64_t b = 0; b < 2; b++)
+                for (int64_t j = lengths[b]; j < 97; j++)
+                    spoil_key(spoilt, b, j, value);
+            const HalfRun got = run(spoilt);
+            EXPECT_EQ(got.out, clean.out) << value;
+            EXPECT_EQ(got.lse, clean.lse) << value;
+        }
+    }
+}
+
 } // namespace attune::test

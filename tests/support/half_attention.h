@@ -1,6 +1,7 @@
 // Attention of f16 and bf16: its results, and the rule of accuracy for them.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "attention_oracle.h"
@@ -25,5 +26,8 @@ void expect_accurate(attune_type type, const AttentionProblem &problem, const Ha
 
 /** Makes `value` of a key, and of what it stands for, in every head of a batch item. */
 void spoil_key(const AttentionProblem &problem, int64_t item, int64_t key, float value);
+
+/** Expects the same bits of a problem of two batch items with 97 keys, whatever the keys past an item's length hold. */
+void expect_padding_changes_no_bit(AttentionProblem problem, const std::function<HalfRun(const AttentionProblem &)> &run);
 
 } // namespace attune::test
