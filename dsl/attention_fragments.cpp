@@ -4,6 +4,7 @@
 
 #include "dsl/axes.h"
 #include "dsl/numeric.h"
+#include "dsl/score.h"
 #include "dsl/softmax.h"
 #include "dsl/spoilt_values.h"
 #include "dsl/warp.h"
@@ -154,8 +155,6 @@ private:
             const Expr bias = in.bias(min(cell.key, in.keys - 1), min(cell.query, in.queries - 1), head, batch);
             return warp::choose(warp::equal(bias, masked_score()), masked_score(), s + bias);
         });
-        if (in.score)
-            stage("own_elements", Halide::Internal::const_true(), [&](const Expr &s, const Cell &c) { return (*in.score)(s, c); });
         stage("mask_elements", !mask().allows_all(cells_of(step)),
               [&](const Expr &s, const Cell &cell) { return warp::choose(cast<int32_t>(mask().allows(cell)), s, masked_score()); });
     }
@@ -170,10 +169,7 @@ private:
     }
 
     /** Whether something is done to scores before softmax; then they are scaled first, otherwise with the logarithm's base. */
-    Expr is_scored() const {
-        const Expr given = in.softcap > 0.0f || in.use_alibi != 0 || in.use_bias != 0;
-        return in.score ? Halide::Internal::const_true() : given;
-    }
+    Expr is_scored() const { return in.softcap > 0.0f || in.use_alibi != 0 || in.use_bias != 0; }
 
     /** By what a score is multiplied to be a base 2 logarithm. */
     Expr to_base2() const {

@@ -11,7 +11,6 @@
 #include <Halide.h>
 
 #include "dsl/mask.h"
-#include "dsl/score.h"
 
 namespace attune::dsl {
 
@@ -26,7 +25,6 @@ struct FragmentInputs {
     Halide::Func sinks;                                            // f32 (head); read iff use_sinks
     Halide::Expr use_bias, use_alibi, use_sinks;                   // i32, zero or not
     std::function<Halide::Expr(const Halide::Expr &batch)> offset; // key position of query 0, for ALiBi
-    std::optional<ScoreFunction> score;                            // one that is compiled in, after all biases
     Halide::Expr scale, softcap, temperature;                      // as dsl::AttentionInputs has them; scale isn't 0
 };
 

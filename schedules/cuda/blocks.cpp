@@ -8,6 +8,7 @@ using Halide::Func;
 using Halide::LoopLevel;
 using Halide::MemoryType;
 using Halide::RVar;
+using Halide::TailStrategy;
 using Halide::Var;
 
 namespace {
@@ -15,6 +16,18 @@ namespace {
 const Var thread{"thread"}, part{"part"};
 
 } // namespace
+
+void blocks_of_rows(Func output, const Var &block) {
+    using dsl::axes::batch, dsl::axes::dim, dsl::axes::head, dsl::axes::token;
+    const Var step("step");
+    output.split(dim, step, dim, warp_threads, TailStrategy::GuardWithIf)
+        .split(token, block, token, block_rows, TailStrategy::GuardWithIf)
+        .reorder(step, dim, token, block, head, batch)
+        .fuse(block, head, block)
+        .fuse(block, batch, block)
+        .gpu_blocks(block)
+        .gpu_threads(dim, token);
+}
 
 void keep_in_registers(Func partial, const Halide::RDom &chunks, const LoopLevel &block) {
     const Var &lane = dsl::axes::lane;

@@ -11,6 +11,10 @@ constexpr int row_threads = 256, partials_per_thread = 4, row_lanes = row_thread
 /** Threads side by side along the contiguous axis, and rows of them: a block that copies or maps tensors. */
 constexpr int warp_threads = 32, block_rows = 8;
 
+/** `output`, of axes (dim, token, head, batch): a block of threads for block_rows tokens, a warp along the channels. `block` becomes the
+ * loop over blocks. */
+void blocks_of_rows(Halide::Func output, const Halide::Var &block);
+
 /** `partial`, of axes (..., lane, ...) with row_lanes lanes, updated over `chunks`: in registers, at the level of a block. Lane l belongs
  * to thread l mod row_threads, so that threads read side by side. */
 void keep_in_registers(Halide::Func partial, const Halide::RDom &chunks, const Halide::LoopLevel &block);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int tokens_per_thread = 8; // of a table: they share the pair's frequency
 
-const Var task{"task"}, step{"step"}, lane_of_warp{"lane_of_warp"}, nearby{"nearby"};
+const Var task{"task"}, step{"step"}, nearby{"nearby"};
 
 } // namespace
 
@@ -84,15 +84,6 @@ void simt_token_positions(const dsl::TokenPositions &p, const Machine &) {
     result.split(token, task, token, row_threads, TailStrategy::GuardWithIf).gpu_blocks(task).gpu_threads(token);
 }
 
-void simt_add_positions(const dsl::AddPositions &a, const Machine &) {
-    Func output = a.output;
-    output.split(dim, step, dim, warp_threads, TailStrategy::GuardWithIf)
-        .split(token, task, token, block_rows, TailStrategy::GuardWithIf)
-        .reorder(step, dim, token, task, head, batch)
-        .fuse(task, head, task)
-        .fuse(task, batch, task)
-        .gpu_blocks(task)
-        .gpu_threads(dim, token);
-}
+void simt_add_positions(const dsl::AddPositions &a, const Machine &) { blocks_of_rows(a.output, task); }
 
 } // namespace attune::schedules::cuda

@@ -13,7 +13,7 @@ using Halide::Var;
 
 namespace {
 
-const Var task{"task"}, step{"step"};
+const Var task{"task"};
 
 } // namespace
 
@@ -37,13 +37,7 @@ void simt_relative_bias(const dsl::RelativeBias &r, const Machine &) {
 // Two kernels. The second writes log-sum-exps, which may lie where the first one read them.
 void simt_merge(const dsl::Merge &m, const Machine &) {
     Func factors = m.factors, output = m.output, lse = m.lse;
-    output.split(dim, step, dim, warp_threads, TailStrategy::GuardWithIf)
-        .split(token, task, token, block_rows, TailStrategy::GuardWithIf)
-        .reorder(step, dim, token, task, head, batch)
-        .fuse(task, head, task)
-        .fuse(task, batch, task)
-        .gpu_blocks(task)
-        .gpu_threads(dim, token);
+    blocks_of_rows(output, task);
     factors.clone_in(output)
         .compute_at(output, task)
         .store_in(MemoryType::GPUShared)
