@@ -26,9 +26,9 @@ int64_t integer(const Array &array, int64_t index) {
     return array.type == ATTUNE_I32 ? array.as<int32_t>()[index] : array.as<int64_t>()[index];
 }
 
-Array read_queries(const std::string &q, const std::string &dtype) {
-    if (dtype.empty()) return read_npy(q, {ATTUNE_F32, ATTUNE_F16});
-    return read_npy(q, {dtype == "f32" ? ATTUNE_F32 : dtype == "f16" ? ATTUNE_F16 : ATTUNE_BF16});
+Array read_queries(const std::string &q, std::optional<attune_type> dtype) {
+    if (!dtype) return read_npy(q, {ATTUNE_F32, ATTUNE_F16});
+    return read_npy(q, {*dtype});
 }
 
 } // namespace
@@ -38,7 +38,7 @@ Shape AttentionInputs::output_shape(Shape full) const {
     return full;
 }
 
-AttentionInputs read_attention_inputs(const std::string &q, const std::string &k, const std::string &v, const std::string &dtype) {
+AttentionInputs read_attention_inputs(const std::string &q, const std::string &k, const std::string &v, std::optional<attune_type> dtype) {
     Array queries = read_queries(q, dtype);
     const attune_type type = queries.type;
     AttentionInputs in{std::move(queries), read_npy(k, {type}), read_npy(v, {type}), 0, 0, 0, 0, 0, 0, 0};

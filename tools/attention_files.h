@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <optional>
 #include <string>
 
 #include "array.h"
@@ -20,7 +21,7 @@ struct AttentionInputs {
 
 /** Reads the three files, of type `dtype` ("f32", "f16" or "bf16"), or where that is empty all f32 or all f16. Throws CommandError naming
  * the file that is wrong. */
-AttentionInputs read_attention_inputs(const std::string &q, const std::string &k, const std::string &v, const std::string &dtype);
+AttentionInputs read_attention_inputs(const std::string &q, const std::string &k, const std::string &v, std::optional<attune_type> dtype);
 
 /** Reads an array of one of the types, of min_rank to max_rank. Throws CommandError. */
 Array read_array(const std::string &file, std::initializer_list<attune_type> types, int min_rank, int max_rank);

@@ -6,11 +6,6 @@
 namespace attune::tools {
 namespace {
 
-std::string parse_dtype(const std::string &text) {
-    if (text != "f32" && text != "f16" && text != "bf16") bad_argument("--dtype is {}; it must be f32, f16 or bf16", text);
-    return text;
-}
-
 attune_score_stage parse_stage(const std::string &text) {
     if (text == "scaled") return ATTUNE_SCORES_SCALED;
     if (text == "capped") return ATTUNE_SCORES_CAPPED;

@@ -10,7 +10,7 @@ namespace attune::tools {
 
 struct AttentionOptions {
     std::string q, k, v, output, lse, weights, scores; // paths; empty: not given
-    std::string dtype;                                 // "f32", "f16" or "bf16"; empty: as Q's file says
+    std::optional<attune_type> dtype;                  // as Q's file says without it
     std::string mask = "none", score = "none", position = "none";
     std::string mask_tensor, bias, key_lengths, documents, query_documents, document_starts, block_map; // paths
     std::string t5_table, sinks, positions, key_positions, position_table;                              // paths

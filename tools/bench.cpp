@@ -115,18 +115,12 @@ private:
     bool terminal_ = ::isatty(STDERR_FILENO) == 1;
 };
 
-attune_type type_of(const std::string &name) {
-    for (attune_type type : {ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16})
-        if (name == bench::name_of_type(type)) return type;
-    bad_argument("--dtype is {}; it must be f32, f16 or bf16", name);
-}
-
 /** Attention alone, on the usual cases or a shape. */
 void run_on_gpu(const BenchOptions &options) {
     if (!options.case_name.empty() || options.masks || options.scaling)
         bad_argument("--case, --masks and --scaling are for --device cpu; on cuda --shape and --mask say what is timed");
     CudaBenchOptions cuda;
-    cuda.schedules = chosen_schedules(options), cuda.type = type_of(options.dtype), cuda.seconds = options.seconds,
+    cuda.schedules = chosen_schedules(options), cuda.type = parse_dtype(options.dtype), cuda.seconds = options.seconds,
     cuda.json = options.json;
     const std::string mask = options.mask.empty() ? "none" : options.mask;
     if (options.shape.empty() && mask != "none") bad_argument("--mask is {}; on --device cuda it goes with --shape", mask);
@@ -140,7 +134,7 @@ void run_on_gpu(const BenchOptions &options) {
 
 void run_bench(const BenchOptions &options) {
     if (options.device == "cuda") return run_on_gpu(options);
-    const attune_type type = type_of(options.dtype);
+    const attune_type type = parse_dtype(options.dtype);
     std::vector<bench::Case> cases = chosen_cases(options);
     for (bench::Case &c : cases)
         c.dtype = type;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attune/attune.hpp"
+#include "bench/half.h"
 #include "commands.h"
 #include "device.h"
 #include "error.h"
@@ -24,7 +25,8 @@ struct ExplainOptions {
     BlockSize block{32, 12}; // a tile of queries x a panel of keys: what flash skips at once on AVX-512
     int64_t head_dim = 64;
     std::string svg; // path; empty: not given
-    std::string device = "cpu", dtype = "f32";
+    std::string device = "cpu";
+    attune_type dtype = ATTUNE_F32;
     bool json = false;
 };
 
@@ -34,9 +36,9 @@ struct Runner {
 };
 
 Runner runner_of(const ExplainOptions &options) {
-    const bool cuda = options.device == "cuda", f32 = options.dtype == "f32";
+    const bool cuda = options.device == "cuda";
     AttentionDesc desc;
-    desc.dtype = f32 ? ATTUNE_F32 : options.dtype == "f16" ? ATTUNE_F16 : ATTUNE_BF16;
+    desc.dtype = options.dtype;
     desc.head_dim = options.head_dim;
     desc.mask = options.mask.text;
     desc.device = cuda ? ATTUNE_CUDA : ATTUNE_CPU;
@@ -45,7 +47,7 @@ Runner runner_of(const ExplainOptions &options) {
     if (cuda) return {"", "", plan.status().message};
     return {"",
             fmt::format("attune_add_kernel(my_attention MASK \"{}\" HEAD_DIM {}{})", options.mask.text, options.head_dim,
-                        f32 ? "" : " DTYPE " + options.dtype),
+                        options.dtype == ATTUNE_F32 ? "" : fmt::format(" DTYPE {}", bench::name_of_type(options.dtype))),
             ""};
 }
 
@@ -139,11 +141,6 @@ BlockSize parse_block(const std::string &text) {
     const std::size_t cross = text.find('x');
     if (cross == std::string::npos) bad_argument("--block is {}; it must be two integers, as in 32x12", text);
     return {parse_integer("--block", text.substr(0, cross), 1, largest), parse_integer("--block", text.substr(cross + 1), 1, largest)};
-}
-
-std::string parse_dtype(const std::string &text) {
-    if (text != "f32" && text != "f16" && text != "bf16") bad_argument("--dtype is {}; it must be f32, f16 or bf16", text);
-    return text;
 }
 
 void add_data(CLI::App &app, MaskOptions &mask) {

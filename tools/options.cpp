@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "bench/half.h"
 #include "error.h"
 
 namespace attune::tools {
@@ -73,6 +74,12 @@ uint64_t parse_unsigned(const std::string &option, const std::string &text) {
     if (text.empty() || error != std::errc() || stop != text.data() + text.size())
         bad_argument("{} is {}; it must be an integer from 0 to {}", option, text, std::numeric_limits<uint64_t>::max());
     return value;
+}
+
+attune_type parse_dtype(const std::string &text) {
+    for (const attune_type type : {ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16})
+        if (text == bench::name_of_type(type)) return type;
+    bad_argument("--dtype is {}; it must be f32, f16 or bf16", text);
 }
 
 CLI::Option *add_text(CLI::App &app, const std::string &name, std::string &target, const std::string &help) {

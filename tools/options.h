@@ -31,6 +31,9 @@ uint64_t parse_unsigned(const std::string &option, const std::string &text);
 /** Whether `text` is a number in form, and no file's name. */
 bool looks_like_number(const std::string &text);
 
+/** f32, f16 or bf16. Throws CommandError. */
+attune_type parse_dtype(const std::string &text);
+
 /** Declares an option whose value goes to `target`, which must live until parsing is done. Text must not be empty. */
 CLI::Option *add_text(CLI::App &app, const std::string &name, std::string &target, const std::string &help);
 CLI::Option *add_float(CLI::App &app, const std::string &name, float &target, const Limit &limit, const std::string &help);

@@ -21,7 +21,7 @@ std::string in_one_line(std::string text) {
     return text;
 }
 
-std::string argument(const char *name, const std::string &text) { return fmt::format(" {} \"{}\"", name, in_one_line(text)); }
+std::string argument(const char *name, const std::string &text) { return formatted(" {} \"{}\"", name, in_one_line(text)); }
 
 /** The text compiled in, or else the one given; "" for none. */
 std::string text_of(const char *compiled, const char *given) {
@@ -35,13 +35,13 @@ std::string kernel_line(const attune_attention_desc &desc, const attune_attentio
     const std::string own = text_of(kernel.mask, nullptr), score = text_of(kernel.score, desc.score);
     const std::string position = text_of(kernel.position, desc.position);
     std::string line = "attune_add_kernel(my_attention";
-    line += argument("MASK", own.empty() ? desc.mask : fmt::format("({}) & ({})", own, desc.mask));
+    line += argument("MASK", own.empty() ? desc.mask : formatted("({}) & ({})", own, desc.mask));
     if (!score.empty()) line += argument("SCORE", score);
     if (!position.empty()) line += argument("POSITION", position);
-    line += fmt::format(" HEAD_DIM {}", plan.head_dim);
-    if (plan.value_dim != plan.head_dim) line += fmt::format(" VALUE_DIM {}", plan.value_dim);
-    if (kernel.dtype != ATTUNE_F32) line += fmt::format(" DTYPE {}", type_name(kernel.dtype));
-    if (std::strcmp(kernel.schedule, default_schedule) != 0) line += fmt::format(" SCHEDULE {}", kernel.schedule);
+    line += formatted(" HEAD_DIM {}", plan.head_dim);
+    if (plan.value_dim != plan.head_dim) line += formatted(" VALUE_DIM {}", plan.value_dim);
+    if (kernel.dtype != ATTUNE_F32) line += formatted(" DTYPE {}", type_name(kernel.dtype));
+    if (std::strcmp(kernel.schedule, default_schedule) != 0) line += formatted(" SCHEDULE {}", kernel.schedule);
     return line + ")";
 }
 

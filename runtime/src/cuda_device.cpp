@@ -109,10 +109,10 @@ Status find_cuda_device(CudaDevice &device) {
                 name_of_device(device), capability_text(device.capability), capability_text(least_capability));
 }
 
-std::string capability_text(int capability) { return fmt::format("{}.{}", capability / 10, capability % 10); }
+std::string capability_text(int capability) { return formatted("{}.{}", capability / 10, capability % 10); }
 
 std::string describe(const CudaDevice &device) {
-    return fmt::format("{}, compute capability {}", name_of_device(device), capability_text(device.capability));
+    return formatted("{}, compute capability {}", name_of_device(device), capability_text(device.capability));
 }
 
 bool runs_on_cuda(const char *targets, int capability) {

@@ -32,7 +32,7 @@ Status make_linear(attune_type dtype, const Projection &p, LinearPointer &made) 
     attune_linear *linear = nullptr;
     const Status status = status_of(attune_linear_create(&desc, &linear));
     made.reset(linear);
-    return status.ok() ? status : Status{status.code, fmt::format("{} projection: {}", p.name, status.message)};
+    return status.ok() ? status : Status{status.code, formatted("{} projection: {}", p.name, status.message)};
 }
 
 /** The width of one head of `count`: the projection's outputs shared evenly, or `given` where there is no projection. */

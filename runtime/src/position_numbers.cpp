@@ -99,7 +99,7 @@ Status check_positions(const Positions &p, const PositionLimit &limit) {
     if (!p.offsets) return check_start("offset", p.offset, p.tokens, limit);
     for (int64_t item = 0; item < p.batch; ++item)
         if (const int64_t offset = read_integer(*p.offsets, item); offset < limit.low || offset > limit.high - p.tokens + 1)
-            return check_start(fmt::format("offsets[{}]", item), offset, p.tokens, limit);
+            return check_start(formatted("offsets[{}]", item), offset, p.tokens, limit);
     return {};
 }
 

@@ -56,7 +56,7 @@ int fit(const attune_kernel &kernel, const KernelQuery &query) {
 const char *on_device(const KernelQuery &query) { return query.device == ATTUNE_CUDA ? " on device cuda" : ""; }
 
 Status no_kernel(const KernelQuery &query) {
-    const std::string widths = query.head_dim > 0 ? fmt::format(", D = {}, Dv = {}", query.head_dim, query.value_dim) : "";
+    const std::string widths = query.head_dim > 0 ? formatted(", D = {}, Dv = {}", query.head_dim, query.value_dim) : "";
     return fail(ATTUNE_UNSUPPORTED, "no linked kernel does {}{} for {}{}{} by the schedule {}; there are {}", query.operation,
                 on_device(query), type_name(query.dtype), query.int8_cache ? " over an int8 cache" : "", widths, query.schedule,
                 kernels_of(query.operation, query.device));

@@ -34,7 +34,7 @@ int64_t offset_of(const ScoreTerm &term, const RelativeInput &in, int64_t item) 
 Status check_distances(int64_t offset, const RelativeInput &in, int64_t item) {
     const int64_t low = INT32_MIN + in.keys, high = INT32_MAX - in.queries;
     if (offset >= low && offset <= high) return {};
-    const std::string subject = in.offsets ? fmt::format("offsets[{}]", item) : "offset";
+    const std::string subject = in.offsets ? formatted("offsets[{}]", item) : "offset";
     return fail(ATTUNE_INVALID_ARGUMENT,
                 "{} is {}; with alibi or t5 it must be {} to {}, so that distances between {} queries and {} keys fit in 32 bits", subject,
                 offset, low, high, in.queries, in.keys);

@@ -4,9 +4,8 @@
 #include <string>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "attune/attune.h"
+#include "formatted.h"
 
 namespace attune::runtime {
 
@@ -19,7 +18,7 @@ struct [[nodiscard]] Status {
 
 /** An error whose sentence is `format` filled in: subject, value, limit. */
 template <typename... Values> Status fail(attune_status code, fmt::format_string<Values...> format, Values &&...values) {
-    return {code, fmt::format(format, std::forward<Values>(values)...)};
+    return {code, formatted(format, std::forward<Values>(values)...)};
 }
 
 } // namespace attune::runtime
