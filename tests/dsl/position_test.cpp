@@ -1,6 +1,8 @@
 // The declarations of rotary embedding and the sinusoidal table against long double.
 #include "dsl/position.h"
 
+#include <map>
+
 #include "compare.h"
 #include "golden_frequencies.h"
 #include "jit_attention.h"
@@ -19,22 +21,29 @@ int scaling_of(const RotaryModel &model) {
     return static_cast<int>(std::find(names.begin(), names.end(), model.scaling) - names.begin());
 }
 
-/** The model's scaling of embeddings of `width` channels. */
-dsl::FrequencyInputs inputs_of(const RotaryModel &m, int64_t width) {
-    const bool yarn = m.scaling == "yarn";
-    return {Halide::Expr(static_cast<int>(width)),
-            Halide::Expr(m.base),
-            Halide::Expr(scaling_of(m)),
-            Halide::Expr(m.factor),
-            Halide::Expr(m.original),
-            Halide::Expr(yarn ? m.beta_slow : m.low),
-            Halide::Expr(yarn ? m.beta_fast : m.high)};
-}
+/** The scaling of a model as parameters, so that what is declared over them is compiled once for all models. */
+class Scaling {
+public:
+    dsl::FrequencyInputs inputs() const { return {width_, base_, kind_, factor_, original_, low_, high_}; }
+
+    /** That of `m`, for embeddings of `width` channels. */
+    void set(const RotaryModel &m, int64_t width) {
+        const bool yarn = m.scaling == "yarn";
+        width_.set(static_cast<int>(width)), base_.set(m.base), kind_.set(scaling_of(m)), factor_.set(m.factor), original_.set(m.original);
+        low_.set(yarn ? m.beta_slow : m.low), high_.set(yarn ? m.beta_fast : m.high);
+    }
+
+private:
+    Halide::Param<int32_t> width_, kind_;
+    Halide::Param<double> base_, factor_, original_, low_, high_;
+};
 
 TEST(Frequencies, AreTheGoldenOnes) {
+    Scaling scaling;
+    const dsl::Frequencies f = dsl::frequencies(scaling.inputs());
+    compute_all_at_root(Halide::Pipeline({f.turns_per_token, f.magnitude}));
     for (const golden::Frequencies &golden : golden::frequencies()) {
-        const dsl::Frequencies f = dsl::frequencies(inputs_of(golden.model, golden.model.width));
-        compute_all_at_root(Halide::Pipeline({f.turns_per_token, f.magnitude}));
+        scaling.set(golden.model, golden.model.width);
         const Halide::Buffer<double> turns = Halide::Func(f.turns_per_token).realize({static_cast<int>(golden.radians.size())});
         const Halide::Buffer<float> magnitude = Halide::Func(f.magnitude).realize();
         EXPECT_NEAR(magnitude(), golden.magnitude, 1e-7) << golden.name;
@@ -43,6 +52,26 @@ TEST(Frequencies, AreTheGoldenOnes) {
                 << golden.name << ", pair " << pair;
     }
 }
+
+/** The table's declaration, compiled for a number of streams. */
+class JitRotaryTable {
+public:
+    explicit JitRotaryTable(int streams) {
+        table_ = dsl::rotary_table(scaling_.inputs(), {positions_, streams, ends_}).table;
+        compute_all_at_root(Halide::Pipeline(table_));
+    }
+
+    Halide::Buffer<float> table(const RotaryModel &model, const Halide::Buffer<int32_t> &positions, const Halide::Buffer<int32_t> &ends) {
+        scaling_.set(model, model.width / model.axes);
+        positions_.set(positions), ends_.set(ends);
+        return table_.realize({static_cast<int>(model.width / 2), 2, 3, 2});
+    }
+
+private:
+    Scaling scaling_;
+    Halide::ImageParam positions_{Halide::Int(32), 3}, ends_{Halide::Int(32), 1};
+    Halide::Func table_;
+};
 
 /** The table of 3 tokens in each of 2 items, all streams around `first`. */
 void expect_table(const RotaryModel &model, int64_t first) {
@@ -53,10 +82,8 @@ void expect_table(const RotaryModel &model, int64_t first) {
     int end = 0;
     for (int s = 0; s < streams; s++)
         ends(s) = end += model.sections.empty() ? pairs / streams : static_cast<int>(model.sections[s]);
-    const dsl::RotaryTable table =
-        dsl::rotary_table(inputs_of(model, model.width / model.axes), {Halide::Func(positions), streams, Halide::Func(ends)});
-    compute_all_at_root(Halide::Pipeline(table.table));
-    const Halide::Buffer<float> got = Halide::Func(table.table).realize({pairs, 2, 3, 2});
+    static std::map<int, JitRotaryTable> compiled;
+    const Halide::Buffer<float> got = compiled.try_emplace(streams, streams).first->second.table(model, positions, ends);
 
     // Interleaved pairs (1, 0) become (cos, sin).
     RotaryModel interleaved = model;

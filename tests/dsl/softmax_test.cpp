@@ -2,6 +2,9 @@
 #include "dsl/softmax.h"
 
 #include <cmath>
+#include <map>
+#include <memory>
+#include <tuple>
 
 #include "bits.h"
 #include "compare.h"
@@ -17,16 +20,32 @@ struct Form {
     int lanes;
 };
 
-class Softmax : public SeededTestWithParam<Form> {
-protected:
-    Softmax() {
-        const auto kind = GetParam().kind == AxisKind::softmax       ? dsl::SoftmaxKind::softmax
-                          : GetParam().kind == AxisKind::log_softmax ? dsl::SoftmaxKind::log_softmax
-                                                                     : dsl::SoftmaxKind::log_sum_exp;
+/** One form's declaration, compiled. */
+struct JitSoftmax {
+    explicit JitSoftmax(const Form &form) {
+        const auto kind = form.kind == AxisKind::softmax       ? dsl::SoftmaxKind::softmax
+                          : form.kind == AxisKind::log_softmax ? dsl::SoftmaxKind::log_softmax
+                                                               : dsl::SoftmaxKind::log_sum_exp;
         const dsl::SoftmaxInputs inputs = {input, mask, use_mask, input.dim(1).extent(), temperature};
-        result = dsl::softmax(inputs, {kind, GetParam().lanes}).result;
+        result = dsl::softmax(inputs, {kind, form.lanes}).result;
         compute_all_at_root(Halide::Pipeline(result));
         result.compile_jit();
+    }
+
+    Halide::ImageParam input{Halide::Float(32), 3, "x"}, mask{Halide::UInt(8), 3, "mask"};
+    Halide::Param<int32_t> use_mask;
+    Halide::Param<float> temperature;
+    Halide::Func result;
+};
+
+class Softmax : public SeededTestWithParam<Form> {
+protected:
+    /** Compiled once for all tests of a form. */
+    static JitSoftmax &compiled(const Form &form) {
+        static std::map<std::tuple<AxisKind, int>, std::unique_ptr<JitSoftmax>> all;
+        std::unique_ptr<JitSoftmax> &one = all[{form.kind, form.lanes}];
+        if (!one) one = std::make_unique<JitSoftmax>(form);
+        return *one;
     }
 
     bool reduces() const { return GetParam().kind == AxisKind::log_sum_exp; }
@@ -35,13 +54,13 @@ protected:
 
     /** x: [row, i] or [row, i, column]; `counts` the same, or no memory. */
     Tensor<float> run(const Tensor<float> &x, float t, const Tensor<uint8_t> &counts = {}) {
-        input.set(buffer_of(with_columns(x))), temperature.set(t), use_mask.set(counts.memory != nullptr);
-        mask.set(buffer_of(with_columns(counts.memory ? counts : Tensor<uint8_t>(x.extent))));
+        jit.input.set(buffer_of(with_columns(x))), jit.temperature.set(t), jit.use_mask.set(counts.memory != nullptr);
+        jit.mask.set(buffer_of(with_columns(counts.memory ? counts : Tensor<uint8_t>(x.extent))));
         Extents extents = x.extent;
         if (reduces()) extents[1] = 1;
         Tensor<float> y(extents);
         Halide::Buffer<float> out = buffer_of(with_columns(y));
-        result.realize(out);
+        jit.result.realize(out);
         EXPECT_TRUE(y.canaries_intact());
         return y;
     }
@@ -59,10 +78,7 @@ protected:
         return tensor;
     }
 
-    Halide::ImageParam input{Halide::Float(32), 3, "x"}, mask{Halide::UInt(8), 3, "mask"};
-    Halide::Param<int32_t> use_mask;
-    Halide::Param<float> temperature;
-    Halide::Func result;
+    JitSoftmax &jit = compiled(GetParam());
 };
 
 std::string name(const ::testing::TestParamInfo<Form> &info) {

@@ -9,14 +9,11 @@
 namespace attune::test {
 namespace {
 
-struct Entry {
-    Halide::Target target;
-    int head_dim; // compiled in, or 0
-};
+constexpr int head_dim = 20; // compiled in; schedules for any width are what prebuilt kernels have, and are tried with them
 
 /** 37 queries and 53 keys are multiples of no tile; two query heads share a key/value head; rows of one batch item are empty. */
 AttentionProblem awkward(Random &random) {
-    AttentionProblem p = normal_problem({2, 4, 2, 37, 53, 20, 20}, random);
+    AttentionProblem p = normal_problem({2, 4, 2, 37, 53, head_dim, head_dim}, random);
     p.mask = "causal";
     p.offsets = {16, -3};
     p.bias = Tensor<float>({1, 4, 37, 53});
@@ -25,28 +22,19 @@ AttentionProblem awkward(Random &random) {
     return p;
 }
 
-class AttentionSchedule : public SeededTestWithParam<Entry> {
+class AttentionSchedule : public SeededTestWithParam<Halide::Target> {
 protected:
     JitResult run(const schedules::AttentionSchedule &schedule, const AttentionProblem &problem) const {
-        const schedules::Machine machine = schedules::machine(GetParam().target);
-        JitAttention jit(GetParam().head_dim);
-        schedule.apply(jit.declare(schedule.shape(machine, GetParam().head_dim, jit.inputs().keys)), machine);
-        jit.compile(GetParam().target);
+        const schedules::Machine machine = schedules::machine(GetParam());
+        JitAttention jit(head_dim);
+        schedule.apply(jit.declare(schedule.shape(machine, head_dim, jit.inputs().keys)), machine);
+        jit.compile(GetParam());
         return jit.run(problem);
     }
 };
 
-std::vector<Entry> entries() {
-    std::vector<Entry> all;
-    for (const Halide::Target &target : runnable_targets())
-        for (int head_dim : {0, 20})
-            all.push_back({target, head_dim});
-    return all;
-}
-std::string name(const ::testing::TestParamInfo<Entry> &info) {
-    return name_of_target(info.param.target) + (info.param.head_dim == 0 ? "_any" : "_d" + std::to_string(info.param.head_dim));
-}
-INSTANTIATE_TEST_SUITE_P(Machines, AttentionSchedule, ::testing::ValuesIn(entries()), name);
+std::string name(const ::testing::TestParamInfo<Halide::Target> &info) { return name_of_target(info.param); }
+INSTANTIATE_TEST_SUITE_P(Machines, AttentionSchedule, ::testing::ValuesIn(runnable_targets()), name);
 
 TEST_P(AttentionSchedule, EveryEntryIsExactAndAgreesWithEveryOther) {
     const AttentionProblem problem = awkward(random);

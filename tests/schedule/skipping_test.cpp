@@ -36,13 +36,25 @@ class Counting : public Halide::Internal::IRMutator {
     }
 };
 
+/** Flash whose finished code counts. */
+struct CountingFlash : Flash {
+    explicit CountingFlash(std::optional<dsl::Mask> mask = std::nullopt) : Flash(0, std::move(mask), true) {
+        jit.pipeline.add_custom_lowering_pass(new Counting);
+        jit.pipeline.set_jit_externs(
+            {{"attune_test_count_panel", Halide::JITExtern(count_panel)}, {"attune_test_count_store", Halide::JITExtern(count_store)}});
+        compile();
+    }
+};
+
 class Skipping : public SeededTest {
 protected:
-    explicit Skipping(std::optional<dsl::Mask> mask = std::nullopt) : flash(0, std::move(mask), true) {
-        flash.jit.pipeline.add_custom_lowering_pass(new Counting);
-        flash.jit.pipeline.set_jit_externs(
-            {{"attune_test_count_panel", Halide::JITExtern(count_panel)}, {"attune_test_count_store", Halide::JITExtern(count_store)}});
-        flash.compile();
+    Skipping() : Skipping(without_mask()) {}
+    explicit Skipping(CountingFlash &compiled) : flash(compiled) {}
+
+    /** Compiled once: that takes seconds. */
+    static CountingFlash &without_mask() {
+        static CountingFlash compiled;
+        return compiled;
     }
 
     /** Tiles x panels in which `attends` holds somewhere, and how many of those it doesn't hold everywhere in. */
@@ -90,7 +102,7 @@ protected:
         return int64_t(flash.blocking.keys_per_panel) * flash.blocking.rows_per_tile / flash.machine.float_lanes;
     }
 
-    Flash flash;
+    CountingFlash &flash;
 };
 
 TEST_F(Skipping, ComputesExactlyThePanelsWhereSomethingAttends) {
@@ -134,7 +146,9 @@ TEST_F(Skipping, OfABooleanTensorIsExactAsWell) {
 
 class SkippingByCompiledMask : public Skipping {
 protected:
-    SkippingByCompiledMask() : Skipping(dsl::causal(40) & dsl::window(90, 0, 40)) {}
+    SkippingByCompiledMask() : Skipping(compiled) {}
+
+    CountingFlash compiled{dsl::causal(40) & dsl::window(90, 0, 40)};
 };
 
 TEST_F(SkippingByCompiledMask, LooksAtTheMaskOnlyWhereItIsPartlyTrue) {
@@ -155,8 +169,9 @@ TEST_F(SkippingByCompiledMask, LooksAtTheMaskOnlyWhereItIsPartlyTrue) {
 
 class SkippingByPattern : public Skipping {
 protected:
-    SkippingByPattern()
-        : Skipping(dsl::Mask([](const dsl::Cell &c) { return c.key <= c.query + 100 && (c.query / 48 + c.key / 60) % 3 == 0; })) {}
+    SkippingByPattern() : Skipping(compiled) {}
+
+    CountingFlash compiled{dsl::Mask([](const dsl::Cell &c) { return c.key <= c.query + 100 && (c.query / 48 + c.key / 60) % 3 == 0; })};
 };
 
 TEST_F(SkippingByPattern, OfAUsersOwnIsExact) {

@@ -29,9 +29,7 @@ std::vector<int64_t> ids_from_starts(const std::vector<int64_t> &starts) {
 Cells::Cells(const AttentionProblem &problem, int64_t b, int64_t h) : problem_(problem), b_(b), h_(h), offset_(offset_of(problem, b)) {
     if (problem.boolean_mask) boolean_ = problem.boolean_mask->broadcast(full());
     if (problem.bias) bias_ = problem.bias->broadcast(full());
-    std::optional<int64_t> offset = problem.offset;
-    if (!problem.offsets.empty()) offset = problem.offsets[b];
-    text_ = mask_from_text(problem.mask, problem.queries(), problem.keys(), offset, data());
+    attended_ = attended_cells();
 }
 
 MaskData Cells::data() const {
@@ -49,11 +47,20 @@ MaskData Cells::data() const {
     return data;
 }
 
-bool Cells::attended(int64_t i, int64_t j) const {
-    if (!text_(i, j)) return false;
-    if (!names(problem_, "lengths") && !problem_.key_lengths.empty() && j >= problem_.key_lengths[b_]) return false;
-    if (!names(problem_, "tensor") && problem_.boolean_mask && boolean_(b_, h_, i, j) == 0) return false;
-    return bias(i, j) != -std::numeric_limits<float>::infinity();
+std::vector<char> Cells::attended_cells() const {
+    std::optional<int64_t> offset = problem_.offset;
+    if (!problem_.offsets.empty()) offset = problem_.offsets[b_];
+    const CellPredicate text = mask_from_text(problem_.mask, problem_.queries(), problem_.keys(), offset, data());
+    const bool by_length = !names(problem_, "lengths") && !problem_.key_lengths.empty();
+    const bool by_tensor = !names(problem_, "tensor") && problem_.boolean_mask;
+    const int64_t length = by_length ? problem_.key_lengths[b_] : problem_.keys();
+    std::vector<char> attended;
+    attended.reserve(problem_.queries() * problem_.keys());
+    for (int64_t i = 0; i < problem_.queries(); i++)
+        for (int64_t j = 0; j < problem_.keys(); j++)
+            attended.push_back(text(i, j) && j < length && (!by_tensor || boolean_(b_, h_, i, j) != 0) &&
+                               bias(i, j) != -std::numeric_limits<float>::infinity());
+    return attended;
 }
 
 template <typename Real> std::vector<Real> positioned_row(const AttentionProblem &p, bool of_queries, int64_t b, int64_t h, int64_t n) {

@@ -22,55 +22,77 @@ std::vector<int64_t> sum_order(int64_t n, int order) {
     return places;
 }
 
-/** One row of scores in its stages. */
-template <typename Real> struct Row {
-    std::vector<Real> scaled, capped, biased, entering; // of all keys
-};
-
-template <typename Real> Real dot_of(const std::vector<Real> &q, const std::vector<Real> &k, const std::vector<int64_t> &dims) {
-    Real dot = 0;
-    for (int64_t d : dims)
-        dot += q[d] * k[d];
-    return dot;
-}
-
-/** q and k of one (batch, head), with their positions, as Real holds them. */
+/** q and k of one (batch, head), with their positions, as Real holds them; of k a row for each dimension. */
 template <typename Real> struct Rows {
     std::vector<std::vector<Real>> q, k;
 
-    Rows(const AttentionProblem &p, int64_t b, int64_t h) {
+    Rows(const AttentionProblem &p, int64_t b, int64_t h) : k(p.dim(), std::vector<Real>(p.keys())) {
         for (int64_t i = 0; i < p.queries(); i++)
             q.push_back(positioned_row<Real>(p, true, b, h, i));
-        for (int64_t j = 0; j < p.keys(); j++)
-            k.push_back(positioned_row<Real>(p, false, b, h / (p.query_heads() / p.key_heads()), j));
+        for (int64_t j = 0; j < p.keys(); j++) {
+            const std::vector<Real> key = positioned_row<Real>(p, false, b, h / (p.query_heads() / p.key_heads()), j);
+            for (int64_t d = 0; d < p.dim(); d++)
+                k[d][j] = key[d];
+        }
+    }
+
+    /** Products of one query with every key. Each sum runs in the order of `dims`; keys are the inner loop, for vectors. */
+    std::vector<Real> dots(int64_t i, const std::vector<int64_t> &dims) const {
+        std::vector<Real> sums(k.empty() ? 0 : k[0].size(), 0);
+        for (int64_t d : dims) {
+            const Real factor = q[i][d], *keys = k[d].data();
+            for (size_t j = 0; j < sums.size(); j++)
+                sums[j] += factor * keys[j];
+        }
+        return sums;
     }
 };
 
-template <typename Real> Real biased_score(const AttentionProblem &p, const Cells &cells, int64_t h, int64_t i, int64_t j, Real s) {
-    const int64_t relative = cells.relative(i, j);
-    if (p.alibi) s -= static_cast<Real>(slopes_in_double(p.query_heads())[h] * std::abs(static_cast<double>(relative)));
-    if (p.t5) {
+/** What the cells of one (batch, head) add to their scores. */
+template <typename Real> class Biases {
+public:
+    Biases(const AttentionProblem &p, const Cells &cells, int64_t h)
+        : p_(p), cells_(cells), slope_(p.alibi ? slopes_in_double(p.query_heads())[h] : 0) {
+        if (!p.t5) return;
         const T5 t5 = {p.t5->table.extent[0], p.t5->max_distance, p.t5->bidirectional};
-        s += static_cast<Real>(p.t5->table(t5_bucket_in_integers(relative, t5), h));
+        for (int64_t apart = 1 - p.queries(); apart < p.keys(); apart++)
+            t5_.push_back(static_cast<Real>(p.t5->table(t5_bucket_in_integers(cells.relative(0, apart), t5), h)));
     }
-    if (p.bias) s += static_cast<Real>(cells.bias(i, j));
-    return s;
-}
 
-template <typename Real> Row<Real> score_row(const AttentionProblem &p, const Cells &cells, const Rows<Real> &rows,
-                                             const std::vector<int64_t> &dims, int64_t h, int64_t i) {
-    Row<Real> row;
-    const Real scale = p.scale ? static_cast<Real>(*p.scale) : 1 / std::sqrt(static_cast<Real>(p.dim()));
-    const Real cap = static_cast<Real>(p.softcap);
-    for (int64_t j = 0; j < p.keys(); j++) {
-        row.scaled.push_back(scale * dot_of(rows.q[i], rows.k[j], dims));
-        row.capped.push_back(cap != 0 ? cap * std::tanh(row.scaled.back() / cap) : row.scaled.back());
-        const bool attended = cells.attended(i, j);
-        row.biased.push_back(attended ? biased_score(p, cells, h, i, j, row.capped.back()) : -std::numeric_limits<Real>::infinity());
-        row.entering.push_back(row.biased.back() / static_cast<Real>(p.temperature));
+    Real added(int64_t i, int64_t j, Real s) const {
+        if (p_.alibi) s -= static_cast<Real>(slope_ * std::abs(static_cast<double>(cells_.relative(i, j))));
+        if (p_.t5) s += t5_[j - i + p_.queries() - 1];
+        if (p_.bias) s += static_cast<Real>(cells_.bias(i, j));
+        return s;
     }
-    return row;
-}
+
+private:
+    const AttentionProblem &p_;
+    const Cells &cells_;
+    const double slope_;
+    std::vector<Real> t5_; // by the distance from query to key: as many buckets as diagonals
+};
+
+/** One row of scores in its stages, of all keys. */
+template <typename Real> struct Row {
+    std::vector<Real> scaled, capped, biased, entering;
+
+    Row(const AttentionProblem &p, const Cells &cells, const Biases<Real> &biases, std::vector<Real> dots, int64_t i)
+        : scaled(std::move(dots)) {
+        const Real scale = p.scale ? static_cast<Real>(*p.scale) : 1 / std::sqrt(static_cast<Real>(p.dim()));
+        for (Real &s : scaled)
+            s *= scale;
+        const Real cap = static_cast<Real>(p.softcap);
+        capped = scaled;
+        if (cap != 0)
+            for (Real &s : capped)
+                s = cap * std::tanh(s / cap);
+        for (int64_t j = 0; j < p.keys(); j++) {
+            biased.push_back(cells.attended(i, j) ? biases.added(i, j, capped[j]) : -std::numeric_limits<Real>::infinity());
+            entering.push_back(biased.back() / static_cast<Real>(p.temperature));
+        }
+    }
+};
 
 /** The larger of two, NaN if either is. */
 template <typename Real> Real greater(Real a, Real b) { return std::isnan(a) || a > b ? a : b; }
@@ -89,14 +111,14 @@ template <typename Real> std::vector<Real> weigh(AttentionAnswer &answer, const 
     for (int64_t j : keys)
         largest = greater(row.entering[j], largest);
     if (p.sinks && sink != nothing) sum += std::exp(sink - largest);
-    for (int64_t j : keys)
-        sum += std::exp(row.entering[j] - largest);
     std::vector<Real> weights(p.keys(), 0);
+    for (int64_t j : keys)
+        sum += weights[j] = std::exp(row.entering[j] - largest);
     std::vector<bool> masked(p.keys(), true), dropped(p.keys(), false);
     for (int64_t j : keys) {
         masked[j] = false;
         dropped[j] = p.dropout > 0 && is_dropped(p.dropout, p.seed, at.b, at.h, at.i, j);
-        weights[j] = dropped[j] ? 0 : std::exp(row.entering[j] - largest) / sum / (1 - static_cast<Real>(p.dropout));
+        weights[j] = dropped[j] ? 0 : weights[j] / sum / (1 - static_cast<Real>(p.dropout));
     }
     answer.masked.insert(answer.masked.end(), masked.begin(), masked.end());
     answer.dropped.insert(answer.dropped.end(), dropped.begin(), dropped.end());
@@ -131,8 +153,9 @@ template <typename Real> AttentionAnswer attention_in(const AttentionProblem &p,
         for (int64_t h = 0; h < p.query_heads(); h++) {
             const Cells cells(p, b, h);
             const Rows<Real> rows(p, b, h);
+            const Biases<Real> biases(p, cells, h);
             for (int64_t i = 0; i < p.queries(); i++) {
-                const Row<Real> row = score_row(p, cells, rows, dims, h, i);
+                const Row<Real> row(p, cells, biases, rows.dots(i, dims), i);
                 std::vector<int64_t> keys;
                 for (int64_t j : key_order)
                     if (cells.attended(i, j)) keys.push_back(j);
@@ -190,19 +213,23 @@ AttentionProblem batch_item(const AttentionProblem &problem, int64_t item) {
 AttentionAnswer attention_in_double(const AttentionProblem &problem) { return attention_in<double>(problem, 0); }
 AttentionAnswer attention_in_float(const AttentionProblem &problem, int order) { return attention_in<float>(problem, order); }
 
-RoundingError rounding_error(const AttentionProblem &problem, const AttentionAnswer &exact) {
-    constexpr int orders = 8;
-    RoundingError error;
-    for (int order = 0; order < orders; order++) {
-        const AttentionAnswer rounded = attention_in_float(problem, order);
-        error.out = std::max(error.out, largest_error(rounded.out, exact.out));
-        error.lse = std::max(error.lse, largest_error(rounded.lse, exact.lse));
-        error.weights = std::max(error.weights, largest_error(rounded.weights, exact.weights));
-        error.scaled = std::max(error.scaled, largest_error(rounded.scaled, exact.scaled));
-        error.capped = std::max(error.capped, largest_error(rounded.capped, exact.capped));
-        error.biased = std::max(error.biased, largest_error(rounded.biased, exact.biased));
-    }
-    return error;
+Rounding::Rounding(const AttentionProblem &problem, const AttentionAnswer &exact) : problem_(problem), exact_(exact) { widen(); }
+
+bool Rounding::widen() {
+    constexpr int all = 8;
+    if (orders_ == all) return false;
+    take_in(orders_++);
+    return true;
+}
+
+void Rounding::take_in(int order) {
+    const AttentionAnswer rounded = attention_in_float(problem_, order);
+    error_.out = std::max(error_.out, largest_error(rounded.out, exact_.out));
+    error_.lse = std::max(error_.lse, largest_error(rounded.lse, exact_.lse));
+    error_.weights = std::max(error_.weights, largest_error(rounded.weights, exact_.weights));
+    error_.scaled = std::max(error_.scaled, largest_error(rounded.scaled, exact_.scaled));
+    error_.capped = std::max(error_.capped, largest_error(rounded.capped, exact_.capped));
+    error_.biased = std::max(error_.biased, largest_error(rounded.biased, exact_.biased));
 }
 
 } // namespace attune::test

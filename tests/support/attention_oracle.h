@@ -97,7 +97,32 @@ struct RoundingError {
 /**
  * The largest error of attention_in_float over several orders of summation. The rule of accuracy compares largest errors; that
  * of one order, on a problem of few rows, is a matter of luck, and a right kernel would miss twice of it every so often.
+ * Orders are computed one by one, as within_rounding needs them. Both problem and answer must outlive it.
  */
-RoundingError rounding_error(const AttentionProblem &problem, const AttentionAnswer &exact);
+class Rounding {
+public:
+    Rounding(const AttentionProblem &problem, const AttentionAnswer &exact);
+
+    /** Of the orders so far: of one, to begin with. */
+    const RoundingError &error() const { return error_; }
+    /** Takes one more order in; false if all are. */
+    bool widen();
+
+private:
+    void take_in(int order);
+
+    const AttentionProblem &problem_;
+    const AttentionAnswer &exact_;
+    RoundingError error_;
+    int orders_ = 0;
+};
+
+/** What `check` says of the largest error of all orders. One more order only allows more: the first with which it succeeds settles it. */
+template <typename Check>::testing::AssertionResult within_rounding(Rounding &rounding, Check check) {
+    ::testing::AssertionResult result = check(rounding.error());
+    while (!result && rounding.widen())
+        result = check(rounding.error());
+    return result;
+}
 
 } // namespace attune::test

@@ -138,5 +138,23 @@ TEST_F(AttentionOracle, RoundedToFloatItIsCloseAndNotExact) {
     EXPECT_GT(largest_error(rounded.out, exact.out), 1e-9);
 }
 
+/** Which is why the first order that allows a result settles it. */
+TEST_F(AttentionOracle, OneMoreOrderOnlyAllowsMore) {
+    const AttentionProblem p = problem();
+    const AttentionAnswer exact = attention_in_double(p);
+    Rounding rounding(p, exact);
+    double least = 0;
+    int orders = 0;
+    const auto never = [&](const RoundingError &error) {
+        EXPECT_GE(error.out, least);
+        least = error.out, orders++;
+        return ::testing::AssertionFailure();
+    };
+    EXPECT_FALSE(within_rounding(rounding, never));
+    EXPECT_EQ(orders, 8) << "what fails has failed by all of them";
+    for (int order = 0; order < 8; order++)
+        EXPECT_LE(largest_error(attention_in_float(p, order).out, exact.out), least);
+}
+
 } // namespace
 } // namespace attune::test

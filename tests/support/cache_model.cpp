@@ -202,20 +202,27 @@ void CacheModel::expect_right_step(int64_t queries, int64_t new_tokens) {
     for (int64_t b = 0; b < setting_.batch; b++) {
         const AttentionProblem p = problem_of(b);
         const AttentionAnswer exact = attention_in_double(p);
-        const RoundingError rounding = rounding_error(p, exact);
+        Rounding rounding(p, exact);
         const double largest_v = largest_magnitude(to_double(p.v));
         const auto part = [&](const std::vector<double> &all, size_t count) {
             return std::vector<double>(all.begin() + b * static_cast<int64_t>(count), all.begin() + (b + 1) * static_cast<int64_t>(count));
         };
         // Of 16 bits weights and output are rounded to the type: in all less than two units at max |v|.
         const double half = setting_.dtype == ATTUNE_F32 ? 0 : 2 * half_ulp(setting_.dtype, largest_v);
-        Tolerance tolerance = twice(rounding.out, largest_v);
-        tolerance.absolute += half;
-        EXPECT_TRUE(agrees(part(out, outputs), exact.out, tolerance)) << "item " << b << " out";
+        EXPECT_TRUE(within_rounding(rounding,
+                                    [&](const RoundingError &allowed) {
+                                        return agrees(part(out, outputs), exact.out, {2 * allowed.out + half, 1, largest_v});
+                                    }))
+            << "item " << b << " out";
         // Where pairs of bf16 are multiplied the sum is that of the rounded weights: each is off by half a unit at most, and so is the sum.
-        Tolerance of_lse = twice(rounding.lse, std::max(1.0, largest_magnitude(exact.lse)));
-        if (setting_.dtype == ATTUNE_BF16) of_lse.absolute += half_ulp(ATTUNE_BF16, 1.0);
-        EXPECT_TRUE(agrees(part(lse, rows), exact.lse, of_lse, 0)) << "item " << b << " lse";
+        const double half_of_lse = setting_.dtype == ATTUNE_BF16 ? half_ulp(ATTUNE_BF16, 1.0) : 0,
+                     largest_lse = largest_magnitude(exact.lse);
+        EXPECT_TRUE(within_rounding(
+            rounding,
+            [&](const RoundingError &allowed) {
+                return agrees(part(lse, rows), exact.lse, {2 * allowed.lse + half_of_lse, 1, std::max(1.0, largest_lse)}, 0);
+            }))
+            << "item " << b << " lse";
     }
 }
 

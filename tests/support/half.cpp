@@ -1,6 +1,8 @@
 #include "half.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace attune::test {
@@ -13,21 +15,38 @@ struct Format {
 
 Format format_of(attune_type type) { return type == ATTUNE_F16 ? Format{11, -14, 16} : Format{8, -126, 128}; }
 
+// Exponents by the bits of float64, not by ldexp and ilogb: oracles round millions of numbers.
+constexpr int double_bias = 1023, double_fraction_bits = 52;
+
+/** 2^exponent, where that is a normal float64. */
+double power_of_two(int exponent) {
+    const uint64_t bits = static_cast<uint64_t>(exponent + double_bias) << double_fraction_bits;
+    double power = 0;
+    std::memcpy(&power, &bits, sizeof power);
+    return power;
+}
+
+/** The exponent of a finite value, no less than `least`, to which 0 and float64's subnormal numbers come as well. */
+int exponent_of(double value, int least) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof bits);
+    return std::max(static_cast<int>(bits >> double_fraction_bits & 0x7ff) - double_bias, least);
+}
+
 /** The weight of the last digit of numbers as large as `value`. */
 double last_digit(attune_type type, double value) {
     const Format format = format_of(type);
-    const int exponent = value == 0 ? format.least : std::max(std::ilogb(value), format.least);
-    return std::ldexp(1.0, exponent - format.digits + 1);
+    return power_of_two(exponent_of(value, format.least) - format.digits + 1);
 }
 
 } // namespace
 
 double round_to(attune_type type, double value) {
     if (!std::isfinite(value)) return value;
-    const double digit = last_digit(type, value);
-    const double rounded = std::nearbyint(value / digit) * digit; // ties to even, as the environment has it
-    return std::abs(rounded) < std::ldexp(1.0, format_of(type).beyond) ? rounded
-                                                                       : std::copysign(std::numeric_limits<double>::infinity(), value);
+    // Numbers around this one are whole multiples of the last digit: the sum is rounded to one, ties to even, as the environment has it.
+    const double coarse = 1.5 * power_of_two(double_fraction_bits) * last_digit(type, value);
+    const double rounded = std::abs(value + coarse - coarse);
+    return std::copysign(rounded < power_of_two(format_of(type).beyond) ? rounded : std::numeric_limits<double>::infinity(), value);
 }
 
 double half_ulp(attune_type type, double magnitude) { return last_digit(type, magnitude); }
@@ -36,9 +55,9 @@ float half_value(attune_type type, uint16_t bits) {
     const Format format = format_of(type);
     const int fraction_bits = format.digits - 1, fraction = bits & ((1 << fraction_bits) - 1);
     const int exponent = (bits & 0x7fff) >> fraction_bits, highest = 0x7fff >> fraction_bits;
-    double value = std::ldexp(fraction, format.least - fraction_bits);
-    if (exponent > 0) value = std::ldexp(fraction + (1 << fraction_bits), format.least - fraction_bits + exponent - 1);
-    if (exponent == highest) value = fraction == 0 ? std::numeric_limits<double>::infinity() : std::nan("");
+    double value = fraction * power_of_two(format.least - fraction_bits);
+    if (exponent > 0) value = (fraction + (1 << fraction_bits)) * power_of_two(format.least - fraction_bits + exponent - 1);
+    if (exponent == highest) value = fraction == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
     return static_cast<float>(bits & 0x8000 ? -value : value);
 }
 
@@ -50,12 +69,13 @@ uint16_t half_bits(attune_type type, float value) {
     if (std::isnan(value)) return sign | infinity | 1;
     if (std::isinf(rounded)) return sign | infinity;
     // Subnormal numbers and normal ones alike count up from 0 in steps of the last digit, which doubles with each exponent.
-    const int exponent = rounded == 0 ? format.least : std::max(std::ilogb(rounded), format.least);
-    const double steps = std::ldexp(rounded, fraction_bits - exponent);
+    const int exponent = exponent_of(rounded, format.least);
+    const double steps = rounded * power_of_two(fraction_bits - exponent);
     return sign | static_cast<uint16_t>(static_cast<int>(steps) + ((exponent - format.least) << fraction_bits));
 }
 
 HalfTensor::HalfTensor(attune_type element_type, const Tensor<float> &values) : type(element_type), extent(values.extent) {
+    bits.reserve(values.elements());
     values.each([&](float &value) { bits.push_back(half_bits(type, value)); });
 }
 
@@ -65,6 +85,7 @@ attune_tensor HalfTensor::view() const {
 
 std::vector<double> HalfTensor::values() const {
     std::vector<double> all;
+    all.reserve(bits.size());
     for (uint16_t each : bits)
         all.push_back(half_value(type, each));
     return all;

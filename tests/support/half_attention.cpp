@@ -29,9 +29,11 @@ HalfRun rounded_to(attune_type type, const AttentionProblem &p, const AttentionA
         for (size_t j = 0; j < keys; j++) {
             const double kept = exact.dropped[row * keys + j] ? 0 : 1 / (1.0 - p.dropout);
             const double weight = sum > 0 ? round_to(type, terms[j] / sum) * kept : 0;
+            const Tensor<float> &v = p.v;
+            const float *value = &v(head / p.query_heads(), query_head / (p.query_heads() / p.key_heads()), j, 0);
             rounded.weights.push_back(weight);
             for (size_t d = 0; d < width; d++)
-                out[d] += weight * p.v(head / p.query_heads(), query_head / (p.query_heads() / p.key_heads()), j, d);
+                out[d] += weight * value[d * v.stride[3]];
         }
         for (double value : out)
             rounded.out.push_back(round_to(type, value));

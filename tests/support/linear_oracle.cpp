@@ -5,27 +5,38 @@
 namespace attune::test {
 namespace {
 
-template <typename Number> Number dot(const LinearProblem &p, const std::vector<double> &weight, int64_t row, int64_t column) {
-    Number sum = 0;
-    for (int64_t k = 0; k < p.in; k++) {
-        const Number product = static_cast<Number>(p.x[row * p.in + k]) * static_cast<Number>(weight[column * p.in + k]);
-        sum += product;
-    }
-    return sum;
+template <typename Number> std::vector<Number> numbers(const std::vector<double> &values) { return {values.begin(), values.end()}; }
+
+/** Products of every row with every column of `weight`. Each sum runs from the first term to the last; columns are the inner loop, for
+ * vectors. */
+template <typename Number> std::vector<Number> products(const LinearProblem &p, const std::vector<double> &weight) {
+    std::vector<Number> columns(weight.size()), sums(p.rows * p.out, 0);
+    for (int64_t column = 0; column < p.out; column++)
+        for (int64_t k = 0; k < p.in; k++)
+            columns[k * p.out + column] = static_cast<Number>(weight[column * p.in + k]);
+    const std::vector<Number> x = numbers<Number>(p.x);
+    for (int64_t row = 0; row < p.rows; row++)
+        for (int64_t k = 0; k < p.in; k++) {
+            const Number factor = x[row * p.in + k], *from = &columns[k * p.out];
+            Number *to = &sums[row * p.out];
+            for (int64_t column = 0; column < p.out; column++)
+                to[column] += factor * from[column];
+        }
+    return sums;
 }
 
 template <typename Number> std::vector<double> linear_of(const LinearProblem &p) {
+    std::vector<Number> value = products<Number>(p, p.weight);
+    for (size_t place = 0; !p.bias.empty() && place < value.size(); place++)
+        value[place] += static_cast<Number>(p.bias[place % p.out]);
+    const std::vector<Number> inner = p.gate.empty() ? value : products<Number>(p, p.gate);
     std::vector<double> y;
-    for (int64_t row = 0; row < p.rows; row++)
-        for (int64_t column = 0; column < p.out; column++) {
-            Number value = dot<Number>(p, p.weight, row, column);
-            if (!p.bias.empty()) value += static_cast<Number>(p.bias[column]);
-            const Number inner = p.gate.empty() ? value : dot<Number>(p, p.gate, row, column);
-            Number result = static_cast<Number>(activate(p.activation, static_cast<double>(inner)));
-            if (!p.gate.empty()) result *= value;
-            if (!p.residual.empty()) result += static_cast<Number>(p.residual[row * p.out + column]);
-            y.push_back(static_cast<double>(result));
-        }
+    for (size_t place = 0; place < value.size(); place++) {
+        Number result = static_cast<Number>(activate(p.activation, static_cast<double>(inner[place])));
+        if (!p.gate.empty()) result *= value[place];
+        if (!p.residual.empty()) result += static_cast<Number>(p.residual[place]);
+        y.push_back(static_cast<double>(result));
+    }
     return y;
 }
 

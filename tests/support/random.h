@@ -14,19 +14,14 @@ class Random {
 public:
     explicit Random(uint64_t seed) : engine_(seed) {}
 
-    double normal(double deviation = 1, double mean = 0) { return mean + deviation * normal_(engine_); }
+    double normal(double deviation = 1, double mean = 0);
     /** An integer of [low, high], both included. */
     int64_t between(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(engine_); }
     bool chance(double probability) { return std::uniform_real_distribution<double>()(engine_) < probability; }
 
-    void fill_normal(const Tensor<float> &tensor, double deviation = 1, double mean = 0) {
-        tensor.each([&](float &value) { value = static_cast<float>(normal(deviation, mean)); });
-    }
+    void fill_normal(const Tensor<float> &tensor, double deviation = 1, double mean = 0);
     /** True with the given probability, as 1, 2 or 255: any byte but zero is true. */
-    void fill_boolean(const Tensor<uint8_t> &tensor, double probability) {
-        const uint8_t truths[] = {1, 2, 255};
-        tensor.each([&](uint8_t &value) { value = chance(probability) ? truths[between(0, 2)] : 0; });
-    }
+    void fill_boolean(const Tensor<uint8_t> &tensor, double probability);
 
 private:
     std::mt19937_64 engine_;

@@ -81,6 +81,13 @@ AttentionRun failed(const Status &status) {
     return run;
 }
 
+/** Agreement by the rule of accuracy, of the output whose error `error` is. */
+::testing::AssertionResult agrees_by_rule(Rounding &rounding, double RoundingError::*error, const std::vector<double> &got,
+                                          const std::vector<double> &want, double magnitude, double finite_share) {
+    return within_rounding(rounding,
+                           [&](const RoundingError &allowed) { return agrees(got, want, twice(allowed.*error, magnitude), finite_share); });
+}
+
 /** Rows that attend to nothing give exactly zero and, without a sink, lse -inf; the weight of a cell masked or dropped is exactly zero. */
 void expect_exact_zeros(const AttentionRun &run, const AttentionAnswer &exact) {
     const std::vector<float> out = run.out.values(), lse = run.lse.values(), weights = run.weights.values();
@@ -127,20 +134,20 @@ AttentionRun run_own_kernel(const attune_kernel &kernel, const AttentionProblem 
 void expect_scores_match_oracle(const attune_kernel &kernel, const AttentionProblem &problem) {
     SCOPED_TRACE(describe(problem));
     const AttentionAnswer exact = attention_in_double(problem);
-    const RoundingError rounding = rounding_error(problem, exact);
+    Rounding rounding(problem, exact);
     const struct {
         attune_score_stage stage;
         const std::vector<double> &scores;
-        double rounding;
-    } stages[] = {{ATTUNE_SCORES_SCALED, exact.scaled, rounding.scaled},
-                  {ATTUNE_SCORES_CAPPED, exact.capped, rounding.capped},
-                  {ATTUNE_SCORES_MASKED, exact.biased, rounding.biased}};
+        double RoundingError::*error;
+    } stages[] = {{ATTUNE_SCORES_SCALED, exact.scaled, &RoundingError::scaled},
+                  {ATTUNE_SCORES_CAPPED, exact.capped, &RoundingError::capped},
+                  {ATTUNE_SCORES_MASKED, exact.biased, &RoundingError::biased}};
     for (const auto &[stage, scores, error] : stages) {
         RunOptions options;
         options.stage = stage;
         const AttentionRun run = run_attention(kernel, problem, options);
         ASSERT_TRUE(run.status.ok()) << run.status.message;
-        EXPECT_TRUE(agrees(to_double(run.scores), scores, twice(error, largest_magnitude(scores)), 0.1)) << "stage " << stage;
+        EXPECT_TRUE(agrees_by_rule(rounding, error, to_double(run.scores), scores, largest_magnitude(scores), 0.1)) << "stage " << stage;
         EXPECT_TRUE(run.scores.canaries_intact()) << "written beside the scores";
     }
 }
@@ -148,16 +155,17 @@ void expect_scores_match_oracle(const attune_kernel &kernel, const AttentionProb
 void expect_agrees_with_oracle(const AttentionRun &run, const AttentionProblem &problem, const Judgement &judgement) {
     ASSERT_EQ(run.status.code, ATTUNE_OK) << run.status.message;
     const AttentionAnswer exact = attention_in_double(problem);
-    const RoundingError rounding = rounding_error(problem, exact);
+    Rounding rounding(problem, exact);
     const double largest_v = largest_magnitude(to_double(problem.v));
-    EXPECT_TRUE(agrees(to_double(run.out), exact.out, twice(rounding.out, largest_v), judgement.finite_share)) << "out";
+    EXPECT_TRUE(agrees_by_rule(rounding, &RoundingError::out, to_double(run.out), exact.out, largest_v, judgement.finite_share)) << "out";
     if (judgement.unit_normal) {
         EXPECT_TRUE(agrees(to_double(run.out), exact.out, {4e-6 * largest_v}, judgement.finite_share)) << "out, 4e-6 of max |v|";
     }
     // A log-sum-exp near 0 is the difference of a maximum and a logarithm of ordinary size: hence at least the ulp of 1.
     const double largest_lse = std::max(1.0, largest_magnitude(exact.lse));
-    EXPECT_TRUE(agrees(to_double(run.lse), exact.lse, twice(rounding.lse, largest_lse), 0)) << "lse";
-    EXPECT_TRUE(agrees(to_double(run.weights), exact.weights, twice(rounding.weights, 1), judgement.finite_share)) << "weights";
+    EXPECT_TRUE(agrees_by_rule(rounding, &RoundingError::lse, to_double(run.lse), exact.lse, largest_lse, 0)) << "lse";
+    EXPECT_TRUE(agrees_by_rule(rounding, &RoundingError::weights, to_double(run.weights), exact.weights, 1, judgement.finite_share))
+        << "weights";
     expect_exact_zeros(run, exact);
     EXPECT_TRUE(run.out.canaries_intact()) << "written beside out";
     EXPECT_TRUE(run.lse.canaries_intact()) << "written beside lse";

@@ -81,6 +81,7 @@ public:
     }
     std::vector<T> values() const {
         std::vector<T> all;
+        all.reserve(elements());
         each([&](T &value) { all.push_back(value); });
         return all;
     }
@@ -123,8 +124,8 @@ public:
     }
     /** Whether all memory that no element addresses still holds its canary, bit for bit. */
     bool canaries_intact() const {
-        std::vector<bool> used(memory->size());
-        each([&](T &element) { used[&element - memory->data()] = true; });
+        std::vector<char> used(memory->size());
+        each([&](T &element) { used[&element - memory->data()] = 1; });
         for (size_t place = 0; place < used.size(); place++)
             if (!used[place] && !is_canary((*memory)[place])) return false;
         return true;
@@ -149,14 +150,26 @@ private:
         return std::memcmp(&value, &expected, sizeof(T)) == 0;
     }
     template <typename F> void walk(size_t axis, int64_t place, F &f) const {
+        T *const at = memory->data() + place;
         if (axis == extent.size()) {
-            f((*memory)[place]);
+            f(*at);
             return;
         }
-        for (int64_t i = 0; i < extent[axis]; i++)
-            walk(axis + 1, place + i * stride[axis], f);
+        const bool innermost = axis + 1 == extent.size();
+        for (int64_t i = 0; i < extent[axis]; i++) {
+            if (innermost)
+                f(at[i * stride[axis]]);
+            else
+                walk(axis + 1, place + i * stride[axis], f);
+        }
     }
 };
+
+// Compiled once, with the optimisation of the library of tests, as they look at every element of everything.
+extern template class Tensor<float>;
+extern template class Tensor<uint8_t>;
+extern template class Tensor<int32_t>;
+extern template class Tensor<int64_t>;
 
 /** Query, key and value of one projection: three views of [batch, tokens, 3, heads, dim], each as [batch, heads, tokens, dim]. */
 inline std::array<Tensor<float>, 3> packed_qkv(int64_t batch, int64_t heads, int64_t tokens, int64_t dim) {
