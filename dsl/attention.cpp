@@ -34,6 +34,22 @@ Expr AttentionInputs::key_channel(const Expr &d, const Expr &token, const Expr &
     return positioned(*this, key, key_position, d, token, query_head / heads_per_group, batch);
 }
 
+namespace {
+
+void declare_beside_output(Attention &a) {
+    const AttentionInputs &in = a.inputs;
+    const int rows = a.blocking.rows_per_tile;
+    const bool stored = a.blocking.side_outputs;
+    Halide::Var which("which");
+    a.lse(token, head, batch) = stored ? Halide::undef<float>() : a.fold.result(token % rows, in.value_dim, token / rows, head, batch);
+    if (!in.count_panels) return;
+    a.counts = Func("counts");
+    Expr count = a.fold.result(0, in.value_dim + 1 + clamp(which, 0, 1), tile, head, batch);
+    a.counts(which, tile, head, batch) = stored ? Halide::undef<int32_t>() : cast<int32_t>(count);
+}
+
+} // namespace
+
 Attention attention(const AttentionInputs &in, const Blocking &blocking) {
     Attention a;
     a.inputs = in, a.blocking = blocking;
@@ -49,12 +65,7 @@ Attention attention(const AttentionInputs &in, const Blocking &blocking) {
     a.output_rows = Func("output_rows"), a.output = Func("attention"), a.lse = Func("log_sum_exp");
     a.output_rows(row, dim, tile, head, batch) = a.fold.result(row, dim, tile, head, batch);
     a.output(dim, token, head, batch) = as_type(in.output_type, a.output_rows(token % rows, dim, token / rows, head, batch));
-    a.lse(token, head, batch) = a.fold.result(token % rows, in.value_dim, token / rows, head, batch);
-    if (in.count_panels) {
-        a.counts = Func("counts");
-        Halide::Var which("which");
-        a.counts(which, tile, head, batch) = cast<int32_t>(a.fold.result(0, in.value_dim + 1 + clamp(which, 0, 1), tile, head, batch));
-    }
+    declare_beside_output(a);
     return a;
 }
 

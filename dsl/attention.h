@@ -62,6 +62,8 @@ struct Blocking {
     int keys_per_panel = 1;          // what is skipped, or masked, at once
     int value_step = 1;              // v is padded with zeros to a multiple of this many channels
     Products products = {};          // with pairs keys_per_panel is even
+    bool side_outputs = false;       // log-sum-exp and counts are stored as side outputs, by these numbers
+    enum SideOutput { log_sum_exp, panel_counts };
 
     Halide::Expr panels_per_block() const { return keys_per_block / keys_per_panel; }
 };
@@ -166,6 +168,9 @@ struct Attention {
     Halide::Func output;           // (dim, token, head, batch)
     Halide::Func lse;              // (token, head, batch)
     Halide::Func counts;           // i32 (which, tile, head, batch), iff count_panels: panels computed, and those whose mask was evaluated
+
+    /** By the numbers that Blocking gives them. */
+    std::vector<Halide::Func> side_outputs() const { return {lse, counts}; }
 };
 
 /** Declares attention. A row that may attend to no key gives zeros and log-sum-exp -inf. What is masked never reaches a result,

@@ -2,6 +2,7 @@
 #include "dsl/attention_parts.h"
 #include "dsl/axes.h"
 #include "dsl/numeric.h"
+#include "dsl/side_output.h"
 #include "dsl/softmax.h"
 
 namespace attune::dsl {
@@ -30,19 +31,35 @@ void declare_attends(Fold &f, const AttentionInputs &in, const Blocking &blockin
     f.attends(row, tile, head, batch) = max(f.attends(row, tile, head, batch), select(allowed, 1, 0));
 }
 
-void declare_closing(Fold &f, const AttentionInputs &in) {
+void declare_closing(Fold &f, const AttentionInputs &in, const Blocking &blocking, const Expr &counts_at) {
     Halide::Var which("which");
-    Expr maximum = f.state(row, state::maximum, tile, head, batch), sum = f.state(row, state::sum, tile, head, batch);
-    f.closing(row, which, tile, head, batch) = closing(in, which, maximum, sum, head);
+    auto lane_of = [&](const Expr &l) { return f.state(row, l, tile, head, batch); };
+    Expr maximum = lane_of(state::maximum), sum = lane_of(state::sum);
+    auto closed = [&](const Expr &which) { return closing(in, which, maximum, sum, head); };
+    Expr lse = finished_log_sum_exp(closed(int(Fold::log_sum_exp)), closed(int(Fold::denominator)), f.attends(row, tile, head, batch));
+    if (blocking.side_outputs) {
+        Expr token = tile * blocking.rows_per_tile + row;
+        lse = also_stored(lse, Blocking::log_sum_exp, token < in.queries, {token, head, batch});
+    }
+    Expr value = branch(which == int(Fold::log_sum_exp), lse, closed(which));
+    if (in.count_panels && blocking.side_outputs)
+        for (int i = 0; i < 2; i++) {
+            Expr count = also_stored(lane_of(counts_at + i), Blocking::panel_counts, row == 0, {i, tile, head, batch});
+            value = branch(which == Fold::closing_count + i, count, value);
+        }
+    f.closing(row, which, tile, head, batch) = value;
 }
 
-void declare_result(Fold &f, const AttentionInputs &in, const Expr &counts_at) {
+void declare_result(Fold &f, const AttentionInputs &in, const Blocking &blocking, const Expr &counts_at) {
     auto lane_of = [&](const Expr &l) { return f.state(row, l, tile, head, batch); };
     auto closing = [&](Fold::Closing which) { return f.closing(row, int(which), tile, head, batch); };
     Expr channel = lane_of(min(lane, in.value_dim - 1) + state::output), attends = f.attends(row, tile, head, batch);
     Expr output = finished_channel(channel, closing(Fold::factor), closing(Fold::denominator), attends);
-    Expr lse = finished_log_sum_exp(closing(Fold::log_sum_exp), closing(Fold::denominator), attends);
-    Expr rest = lse;
+    if (blocking.side_outputs) {
+        f.result(row, lane, tile, head, batch) = output;
+        return;
+    }
+    Expr lse = closing(Fold::log_sum_exp), rest = lse;
     if (in.count_panels) rest = branch(lane == in.value_dim, lse, lane_of(max(lane - in.value_dim - 1, 0) + counts_at));
     f.result(row, lane, tile, head, batch) = branch(lane < in.value_dim, output, rest);
 }
@@ -83,8 +100,8 @@ Fold fold(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &
                                    branch(which == state::maximum, maximum, factor)));
 
     declare_attends(f, in, blocking, ranges);
-    declare_closing(f, in);
-    declare_result(f, in, counts_at);
+    declare_closing(f, in, blocking, counts_at);
+    declare_result(f, in, blocking, counts_at);
     return f;
 }
 

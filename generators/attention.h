@@ -18,6 +18,7 @@
 
 #include "dsl/attention.h"
 #include "dsl/axes.h"
+#include "dsl/side_output.h"
 #include "generators/bind.h"
 #include "generators/mask_from_text.h"
 #include "generators/position_from_text.h"
@@ -200,17 +201,21 @@ public:
         const dsl::Attention attention = dsl::attention(in, schedule.shape(machine, this->head_dim, in.keys));
         this->out = attention.output;
         this->lse = attention.lse;
-        fold = attention.fold.state;
+        fold = attention.fold.state, side_outputs = attention.side_outputs();
         if (counts) *counts = attention.counts;
         schedule.apply(attention, machine);
         this->bind_results(in);
     }
 
     /** Called after generate(): the pipeline is known only then. */
-    void schedule() { this->get_pipeline().add_custom_lowering_pass(new schedules::LiftConditions(fold, 0)); }
+    void schedule() {
+        this->get_pipeline().add_custom_lowering_pass(new schedules::LiftConditions(fold, 0));
+        dsl::lower_side_outputs(this->get_pipeline(), side_outputs);
+    }
 
 private:
     Halide::Func fold;
+    std::vector<Halide::Func> side_outputs;
 };
 
 } // namespace attune::generators

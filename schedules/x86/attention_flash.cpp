@@ -50,7 +50,7 @@ private:
     const Machine &machine;
     const int lanes, rows;
 
-    Func tasks() const { return a.fold.result; } // its loop over tasks is the parallel one
+    Func tasks() const { return a.output; } // its loop over tasks is the parallel one
 
     // Whether an extent is known, and fills vectors.
     bool whole_vectors(const Halide::Expr &extent) const {
@@ -79,32 +79,25 @@ private:
 
     void results() const {
         const int per_task = a.blocking.tiles_per_task;
-        Func result = tasks(), output = a.output, lse = a.lse, output_rows = a.output_rows;
+        Func output = a.output, output_rows = a.output_rows, closing = a.fold.closing;
         Var tile_outer("tile_outer"), t("t");
-        result.compute_root().bound(row, 0, rows);
-        result.split(tile, tile_outer, in_task, per_task, TailStrategy::GuardWithIf)
-            .reorder(row, lane, in_task, tile_outer, head, batch)
+        // Rows lie side by side in the state, channels in the output: a tile x vector goes through the cache to turn it.
+        output.split(token, tile, row, rows, TailStrategy::GuardWithIf)
+            .split(tile, tile_outer, in_task, per_task, TailStrategy::GuardWithIf)
+            .split(dim, dim_outer, dim_inner, lanes, TailStrategy::GuardWithIf)
+            .reorder(dim_inner, row, dim_outer, in_task, tile_outer, head, batch)
+            .vectorize(dim_inner)
+            .never_partition(in_task)
             .fuse(tile_outer, head, t)
             .fuse(t, batch, task_tile)
-            .parallel(task_tile)
-            .vectorize(row, lanes);
-
-        // Rows lie side by side in the result, channels in the output: a tile x vector goes through the cache to turn it.
-        output.split(token, tile, row, rows, TailStrategy::GuardWithIf)
-            .split(dim, dim_outer, dim_inner, lanes, TailStrategy::GuardWithIf)
-            .reorder(dim_inner, row, dim_outer, tile, head, batch)
-            .vectorize(dim_inner)
-            .fuse(tile, head, t)
-            .fuse(t, batch, t)
-            .parallel(t);
+            .parallel(task_tile);
         one_of_each(output_rows, {tile, head, batch});
         output_rows.compute_at(output, dim_outer).bound_extent(row, rows).bound_storage(dim, lanes).vectorize(row, lanes);
-        lse.vectorize(token, lanes, TailStrategy::GuardWithIf);
-        Func closing = a.fold.closing;
-        closing.compute_at(result, in_task).bound_extent(row, rows);
+        closing.compute_at(output, in_task).bound_extent(row, rows);
         one_of_each(closing, {tile, head, batch});
         const Var which = closing.args()[1];
-        closing.bound(which, 0, dsl::Fold::closing_count).reorder(row, which).vectorize(row, lanes).unroll(which);
+        const int counts = a.inputs.count_panels ? 2 : 0;
+        closing.bound(which, 0, dsl::Fold::closing_count + counts).reorder(row, which).vectorize(row, lanes).unroll(which);
     }
 
     void ranges() const {
@@ -271,7 +264,7 @@ private:
 dsl::Blocking flash_blocking(const Machine &machine, int head_dim, const Halide::Expr &) {
     const Tiles tiles = tuned_tiles(machine, "flash", head_dim);
     const dsl::Products products = machine.bfloat16_pairs ? dsl::Products{true, vdpbf16ps} : dsl::Products{};
-    return {tiles.rows_per_tile, tiles.tiles_per_task, tiles.keys_per_block, tiles.keys_per_panel, tiles.value_step, products};
+    return {tiles.rows_per_tile, tiles.tiles_per_task, tiles.keys_per_block, tiles.keys_per_panel, tiles.value_step, products, true};
 }
 
 void flash_attention(const dsl::Attention &attention, const Machine &machine) { Flash(attention, machine).apply(); }

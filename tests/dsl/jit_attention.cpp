@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "compare.h"
+#include "dsl/side_output.h"
 #include "mask_text.h"
 
 namespace attune::test {
@@ -80,6 +81,7 @@ dsl::Attention JitAttention::declare(const dsl::Blocking &blocking) {
     std::vector<Halide::Func> outputs = {attention.output, attention.lse};
     if (inputs_.count_panels) outputs.push_back(attention.counts);
     pipeline = Halide::Pipeline(outputs);
+    dsl::lower_side_outputs(pipeline, attention.side_outputs());
     rows_per_tile_ = blocking.rows_per_tile;
     Halide::OutputImageParam out = Halide::Func(attention.output).output_buffer(), lse = Halide::Func(attention.lse).output_buffer();
     out.dim(0).set_bounds(0, inputs_.value_dim), out.dim(1).set_bounds(0, inputs_.queries), lse.dim(0).set_bounds(0, inputs_.queries);
