@@ -41,7 +41,7 @@ function(attune_add_kernel NAME)
     _attune_check_kernel()
     _attune_provide_generator()
 
-    set(executable attune_generator)
+    set(executable attune_attention_generator)
     set(generator attention)
     _attune_halide_type(type ${arg_DTYPE})
     set(parameters dtype=${type} schedule=${arg_SCHEDULE} head_dim=${arg_HEAD_DIM} value_dim=${arg_VALUE_DIM})
