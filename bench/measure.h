@@ -29,7 +29,7 @@ struct Measurement {
 struct CaseResult {
     std::vector<Measurement> schedules;
     int64_t copies = 1;  // of the tensors, timed in turn
-    bool capped = false; // memory allowed fewer than wanted
+    bool capped = false; // fewer than wanted
 };
 
 /** What measure() would answer at once: what the library says of the schedules and the mask, and whether the tensors fit. */

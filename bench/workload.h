@@ -14,7 +14,7 @@ namespace attune::bench {
 /** How many copies of a case's tensors to time over, in turn. */
 struct Rotation {
     int64_t copies;
-    bool capped; // memory allows fewer than four times the last-level cache needs
+    bool capped; // fewer than four times the last-level cache needs: memory allows no more, or they are too many
 };
 
 /** Enough copies that K and V outgrow four times the last-level cache, in at most half of the available memory; one copy where
