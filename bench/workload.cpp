@@ -44,10 +44,10 @@ Buffer zeros(attune_type type, int64_t count) {
     return buffer;
 }
 
-} // namespace
-
 // A copy costs some hundred bytes beside its tensors.
 constexpr int64_t most_copies = 1 << 16;
+
+} // namespace
 
 Rotation rotation_for(const Case &c) {
     if (!c.memory_bound()) return {1, false};

@@ -150,7 +150,7 @@ struct Fold {
     Halide::Func attends; // (row, tile, head, batch): for tiles with a starved row, whether the row may attend to any key at all
     Halide::RDom rows, cells;
     Halide::Func closing; // (row, which, tile, head, batch): what the sink makes of the state: a factor, the sum, and the log-sum-exp
-    Halide::Func result;  // (row, lane, tile, head, batch): lanes 0 .. Dv - 1 the output, lane Dv the log-sum-exp, then panel counts
+    Halide::Func result;  // (row, lane, tile, head, batch): the output; without side outputs also log-sum-exp, and panel counts
     enum Closing { factor, denominator, log_sum_exp, closing_count };
 };
 

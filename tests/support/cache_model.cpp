@@ -33,6 +33,11 @@ void quantise(std::vector<double> &x, float &scale) {
         value = finite && scale > 0 ? std::nearbyint(static_cast<float>(value) / scale) : 0;
 }
 
+Tolerance wider_by(double absolute, Tolerance tolerance) {
+    tolerance.absolute += absolute;
+    return tolerance;
+}
+
 } // namespace
 
 CacheModel::CacheModel(const CacheSetting &s, Random &random)
@@ -211,17 +216,17 @@ void CacheModel::expect_right_step(int64_t queries, int64_t new_tokens) {
         const double half = setting_.dtype == ATTUNE_F32 ? 0 : 2 * half_ulp(setting_.dtype, largest_v);
         EXPECT_TRUE(within_rounding(rounding,
                                     [&](const RoundingError &allowed) {
-                                        return agrees(part(out, outputs), exact.out, {2 * allowed.out + half, 1, largest_v});
+                                        return agrees(part(out, outputs), exact.out, wider_by(half, twice(allowed.out, largest_v)));
                                     }))
             << "item " << b << " out";
         // Where pairs of bf16 are multiplied the sum is that of the rounded weights: each is off by half a unit at most, and so is the sum.
         const double half_of_lse = setting_.dtype == ATTUNE_BF16 ? half_ulp(ATTUNE_BF16, 1.0) : 0,
-                     largest_lse = largest_magnitude(exact.lse);
-        EXPECT_TRUE(within_rounding(
-            rounding,
-            [&](const RoundingError &allowed) {
-                return agrees(part(lse, rows), exact.lse, {2 * allowed.lse + half_of_lse, 1, std::max(1.0, largest_lse)}, 0);
-            }))
+                     largest_lse = std::max(1.0, largest_magnitude(exact.lse));
+        EXPECT_TRUE(within_rounding(rounding,
+                                    [&](const RoundingError &allowed) {
+                                        return agrees(part(lse, rows), exact.lse, wider_by(half_of_lse, twice(allowed.lse, largest_lse)),
+                                                      0);
+                                    }))
             << "item " << b << " lse";
     }
 }
