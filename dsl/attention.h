@@ -70,16 +70,26 @@ struct Blocking {
 
 /** Which keys a tile, and a task, may have to look at: from the bounds of the masks. Key positions; `first` included, `end` not. */
 struct KeyRanges {
-    Halide::Func gap_begin, gap_end;   // (row, gap, tile, head, batch): the run-time mask again, as what it leaves out
-    Halide::Func gap_first, gap_last;  // (gap, tile, head, batch): least begin and greatest end of a gap over the tile's rows
-    Halide::Func first, end;           // (tile, head, batch): no row of the tile attends to anything outside
-    Halide::Func full_first, full_end; // (tile, head, batch): the run-time mask lets every row attend to all in between
-    Halide::Func task_first, task_end; // (task, head, batch)
+    /** Components of the Tuples below. (Tuples, since each realisation costs the compiler a walk over the whole kernel.) */
+    enum Bound { first, end, full_first, full_end };
+    Halide::Func gap;       // (row, gap, tile, head, batch): first and end of what the run-time mask leaves out
+    Halide::Func gap_range; // (gap, tile, head, batch): the least first and the greatest end of a gap over the tile's rows
+    // (tile, head, batch): no row attends to anything outside of first to end, and the run-time mask lets every row attend to all of
+    // full_first to full_end.
+    Halide::Func of_tile;
+    Halide::Func of_task; // (task, head, batch): first and end over its tiles
     Halide::RDom rows, gaps, tiles;
 };
 
 /** Which panels of a block a tile computes: those in which some cell may be attended, and no others. */
 struct Panels {
+    /** The boolean tensor, with rows of the tile as bits. */
+    struct Attending {
+        static constexpr int rows_per_word = 16, keys_at_once = 64;
+        Halide::Func words; // u16 (key, word, tile, block, head, batch): bit r is row 16 * word + r
+        Halide::RDom keys;  // (key, vector)
+        Halide::RDom tail;  // of fewer keys than a vector
+    };
     /** A tensor of cells, as the caller stores it and with rows of the tile side by side. */
     struct Turned {
         static constexpr int width = 4, at_once = 4; // keys of a rectangle, rectangles at once
@@ -87,7 +97,9 @@ struct Panels {
         Halide::Func rows;                           // (row, key, tile, block, head, batch)
         Halide::RDom keys;
     };
-    Turned attend, bias;        // the boolean tensor, the additive one
+    Attending attend;
+    Turned bias;                // the additive tensor
+    Halide::Func facts;         // (panel, tile, block, head, batch): what bounds show of the panel
     Halide::Func reached;       // (row, panel, tile, block, head, batch): whether the run-time mask reaches the panel, or covers it
     Halide::Func reach;         // (panel, ...): the same over all rows
     Halide::Func allowed;       // (row, panel, ...): cells that all masks together allow, where bounds leave it open

@@ -78,8 +78,8 @@ Fold fold(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &
 
     // Both conditions on the block: the task's is the same for all its tiles, and lets a schedule skip the copies as well.
     Expr task_of = tile / blocking.tiles_per_task;
-    f.merge.where(b * keys < ranges.task_end(task_of, head, batch) && (b + 1) * keys > ranges.task_first(task_of, head, batch));
-    f.merge.where(b * keys < ranges.end(tile, head, batch) && (b + 1) * keys > ranges.first(tile, head, batch));
+    for (const auto &range : {ranges.of_task(task_of, head, batch), ranges.of_tile(tile, head, batch)})
+        f.merge.where(b * keys < range[KeyRanges::end] && (b + 1) * keys > range[KeyRanges::first]);
     auto listed_in = [&](Panels::Slot slot) { return panels.list(int(slot), tile, b, head, batch); };
     f.merge.where(listed_in(Panels::listed_count) > 0);
 

@@ -1,5 +1,7 @@
 // Which panels of a block a tile computes. Everything that is skipped is skipped here, and nothing that need not be evaluated is:
 // bounds decide first, then the intervals of the rows, and only where a tensor or an expression leaves it open are cells counted.
+#include <algorithm>
+
 #include "dsl/attention_parts.h"
 #include "dsl/axes.h"
 #include "dsl/numeric.h"
@@ -14,28 +16,44 @@ using Halide::RDom;
 
 namespace {
 
-// What a panel of the tile's rows is known to be before any cell is looked at.
+const Halide::Var word("word");
+
+// What is known of a panel, for the tile's rows, before any cell is looked at.
 struct Known {
-    Expr begin, end;    // keys of the panel
-    Expr inside;        // within the tile's range
-    Expr all_rows;      // the run-time mask covers it, as bounds show
-    Expr compiled_none; // the compiled-in mask allows none of it, or all of it, as its expression shows
-    Expr compiled_all;
-    Expr tensors; // whether a tensor has a say
+    Expr begin, end;   // keys of the panel
+    Expr possible;     // within the tile's range, and the compiled-in mask's expression doesn't show that it allows none of it
+    Expr all_rows;     // the run-time mask covers it, as bounds show
+    Expr compiled_all; // the compiled-in mask allows all of it, as its expression shows
+    Expr tensors;      // whether a tensor has a say
 };
 
-Known known(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
-    Known k;
-    k.begin = block * blocking.keys_per_block + panel * blocking.keys_per_panel, k.end = k.begin + blocking.keys_per_panel;
-    k.inside = k.begin < ranges.end(tile, head, batch) && k.end > ranges.first(tile, head, batch);
-    k.all_rows = k.begin >= ranges.full_first(tile, head, batch) && k.end <= ranges.full_end(tile, head, batch);
-    k.compiled_none = Halide::Internal::const_false(), k.compiled_all = Halide::Internal::const_true();
+enum Fact { possible = 1, all_rows = 2, compiled_all = 4 };
+
+Expr panel_begin(const Blocking &blocking) { return block * blocking.keys_per_block + panel * blocking.keys_per_panel; }
+
+// Stored, and not derived wherever they are needed: a mask's expression in the conditions of loops over panels costs the compiler seconds.
+void declare_facts(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
+    const Expr begin = panel_begin(blocking), end = begin + blocking.keys_per_panel;
+    const auto range = ranges.of_tile(tile, head, batch);
+    Expr inside = begin < range[KeyRanges::end] && end > range[KeyRanges::first];
+    Expr all = begin >= range[KeyRanges::full_first] && end <= range[KeyRanges::full_end], compiled = Halide::Internal::const_true();
     if (in.mask) {
-        const CellBlock cells{batch, head, queries_of_tile(in, blocking), {k.begin, k.end - 1}};
-        k.compiled_none = in.mask->allows_none(cells), k.compiled_all = in.mask->allows_all(cells);
+        const CellBlock cells{batch, head, queries_of_tile(in, blocking), {begin, end - 1}};
+        inside = inside && !in.mask->allows_none(cells), compiled = in.mask->allows_all(cells);
     }
-    k.tensors = in.use_attend != 0 || in.use_bias != 0;
-    return k;
+    p.facts(panel, tile, block, head, batch) =
+        select(inside, int(possible), 0) | select(all, int(all_rows), 0) | select(compiled, int(compiled_all), 0);
+}
+
+Known known(const AttentionInputs &in, const Blocking &blocking, const Panels &panels) {
+    const Expr begin = panel_begin(blocking), facts = panels.facts(panel, tile, block, head, batch);
+    auto holds = [&](Fact fact) -> Expr { return (facts & int(fact)) != 0; };
+    return {begin,
+            begin + blocking.keys_per_panel,
+            holds(possible),
+            holds(all_rows),
+            holds(compiled_all),
+            in.use_attend != 0 || in.use_bias != 0};
 }
 
 // Tensors lie with keys side by side, the scores have rows side by side: so small rectangles of keys x rows are turned on the way.
@@ -49,21 +67,45 @@ Panels::Turned turned(const std::string &name, const AttentionInputs &in, const 
     t.keys.where(slot < blocking.keys_per_block);
     Halide::Var which("rectangle");
     Expr source = min(block * blocking.keys_per_block + which * width + key, in.keys - 1);
-    // Likely: so that only the last tile looks where the queries end.
-    Expr query = min(Halide::likely(tile * blocking.rows_per_tile + row), in.queries - 1);
-    t.lines(key, row, which, tile, block, head, batch) = tensor(source, query, head, batch);
+    t.lines(key, row, which, tile, block, head, batch) = tensor(source, query_of(in, blocking, row), head, batch);
     t.rows(row, key, tile, block, head, batch) = Halide::undef(t.lines.type());
     t.rows(row, slot, tile, block, head, batch) = t.lines(t.keys.x, row, rectangle, tile, block, head, batch);
     return t;
+}
+
+// Read along the keys, many at once: neighbouring rows are often a power of two of bytes apart, and evict each other's lines from the
+// first-level cache before the rest of such a line would be read.
+Panels::Attending attending(const AttentionInputs &in, const Blocking &blocking) {
+    const int vector = Panels::Attending::keys_at_once, per_word = Panels::Attending::rows_per_word;
+    Panels::Attending a{Func("attending"), RDom(0, vector, 0, (blocking.keys_per_block + vector - 1) / vector, "attending_keys"),
+                        RDom(0, vector, "attending_tail")};
+    Expr known_keys = min(in.keys - block * blocking.keys_per_block, blocking.keys_per_block);
+    Expr used = in.use_attend != 0, vectors = select(known_keys < vector, 0, (known_keys + vector - 1) / vector);
+    a.keys.where(a.keys.y < select(used, vectors, 0));
+    a.tail.where(a.tail < select(used && known_keys < vector, known_keys, 0));
+    // The last vector begins early enough to end with the keys.
+    Expr begin = unsafe_promise_clamped(min(a.keys.y * vector, known_keys - vector), 0, blocking.keys_per_block - vector);
+    auto bits = [&](const Expr &slot) {
+        Expr source = unsafe_promise_clamped(block * blocking.keys_per_block + slot, 0, in.keys - 1), sum = cast<uint16_t>(0);
+        for (int r = 0; r < std::min(per_word, blocking.rows_per_tile); r++) {
+            Expr query = min(tile * blocking.rows_per_tile + word * per_word + r, in.queries - 1);
+            sum = sum | select(in.attend(source, query, head, batch) != 0, cast<uint16_t>(1 << r), cast<uint16_t>(0));
+        }
+        return sum;
+    };
+    a.words(key, word, tile, block, head, batch) = Halide::undef<uint16_t>();
+    a.words(begin + a.keys.x, word, tile, block, head, batch) = bits(begin + a.keys.x);
+    a.words(a.tail, word, tile, block, head, batch) = bits(a.tail);
+    return a;
 }
 
 // A row counts 1 where an interval of it reaches into the panel, and `covers` more where one holds all of it.
 constexpr int covers = 1 << 16;
 
 void declare_reach(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
-    const Known k = known(in, blocking, ranges);
+    const Known k = known(in, blocking, p);
     p.reached_intervals = RDom(0, in.intervals.count, "reached_intervals");
-    Expr undecided = k.inside && !k.all_rows && !k.compiled_none;
+    Expr undecided = k.possible && !k.all_rows;
     p.reached_intervals.where(undecided);
     Expr begin = interval_begin(ranges, row, p.reached_intervals), end = interval_end(ranges, row, p.reached_intervals);
     Expr reaches = begin < k.end && end > k.begin && begin < end, holds = begin <= k.begin && end >= k.end;
@@ -82,16 +124,16 @@ Expr covered(const Panels &p, const Blocking &blocking, const Known &k) {
 Expr reached(const Panels &p, const Known &k) { return k.all_rows || p.reach(panel, tile, block, head, batch) > 0; }
 
 // Whether cells have to be counted.
-Expr is_open(const Panels &p, const Known &k) { return k.inside && !k.compiled_none && reached(p, k) && (k.tensors || !k.compiled_all); }
+Expr is_open(const Panels &p, const Known &k) { return k.possible && reached(p, k) && (k.tensors || !k.compiled_all); }
 
 void declare_cells(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
-    const Known k = known(in, blocking, ranges);
+    const Known k = known(in, blocking, p);
     p.cells = RDom(0, blocking.keys_per_panel, 0, in.intervals.count, "cells");
     p.cells.where(is_open(p, k));
     Expr slot = panel * blocking.keys_per_panel + p.cells.x;
     const Cell cell{batch, head, query_of(in, blocking, row), k.begin + p.cells.x};
     // Branches, since what isn't used has no memory, and a masked load from nowhere takes hundreds of cycles.
-    Expr attend = branch(in.use_attend != 0, cast<int32_t>(p.attend.rows(row, slot, tile, block, head, batch)), 1) != 0;
+    Expr attend = branch(in.use_attend != 0, attending_bit(p, slot), 1) != 0;
     Expr bias = branch(in.use_bias != 0, p.bias.rows(row, slot, tile, block, head, batch), 0.0f);
     Expr allowed = in_interval(ranges, row, p.cells.y, cell.key) && attend && !strict_equal(bias, masked_score());
     if (in.mask) allowed = allowed && in.mask->allows({batch, head, cell.query, min(cell.key, in.keys - 1)});
@@ -103,13 +145,13 @@ void declare_cells(Panels &p, const AttentionInputs &in, const Blocking &blockin
     p.allowed_cells(panel, tile, block, head, batch) += p.allowed(p.allowed_rows, panel, tile, block, head, batch);
 }
 
-void declare_kind(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
-    const Known k = known(in, blocking, ranges);
+void declare_kind(Panels &p, const AttentionInputs &in, const Blocking &blocking) {
+    const Known k = known(in, blocking, p);
     const int cells = blocking.rows_per_tile * blocking.keys_per_panel;
     Expr counted = p.allowed_cells(panel, tile, block, head, batch);
     Expr by_cells = select(counted == 0, int(Panels::empty), counted == cells, int(Panels::full), int(Panels::partial));
     Expr by_rows = select(covered(p, blocking, k), int(Panels::full), int(Panels::partial));
-    p.kind(panel, tile, block, head, batch) = select(!k.inside || k.compiled_none || !reached(p, k), int(Panels::empty), //
+    p.kind(panel, tile, block, head, batch) = select(!k.possible || !reached(p, k), int(Panels::empty), //
                                                      is_open(p, k), by_cells, by_rows);
 }
 
@@ -127,6 +169,11 @@ RDom declare_listing(Panels &p, const Blocking &blocking, const KeyRanges &range
 
 } // namespace
 
+Expr attending_bit(const Panels &p, const Expr &slot) {
+    const int per_word = Panels::Attending::rows_per_word;
+    return cast<int32_t>(p.attend.words(slot, row / per_word, tile, block, head, batch)) & (1 << row % per_word);
+}
+
 Expr listed(const Panels &p, Panels::Slot which) { return p.list(int(which), tile, block, head, batch); }
 
 Expr listed_panel(const Blocking &blocking, const Panels &p, const Expr &slot) {
@@ -143,13 +190,14 @@ RDom listed_keys(const Blocking &blocking, const Panels &p, Panels::Slot which, 
 
 Panels panels(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
     Panels p;
-    p.reached = Func("reached"), p.reach = Func("reach");
+    p.facts = Func("panel_facts"), p.reached = Func("reached"), p.reach = Func("reach");
     p.allowed = Func("allowed"), p.allowed_cells = Func("allowed_cells"), p.kind = Func("panel_kind"), p.list = Func("panel_list");
-    p.attend = turned("attend", in, blocking, in.attend, in.use_attend != 0);
+    p.attend = attending(in, blocking);
     p.bias = turned("bias", in, blocking, in.bias, in.use_bias != 0);
+    declare_facts(p, in, blocking, ranges);
     declare_reach(p, in, blocking, ranges);
     declare_cells(p, in, blocking, ranges);
-    declare_kind(p, in, blocking, ranges);
+    declare_kind(p, in, blocking);
 
     Halide::Var slot("slot");
     auto at = [&](const Expr &s) -> Halide::FuncRef { return p.list(s, tile, block, head, batch); };

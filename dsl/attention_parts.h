@@ -42,6 +42,9 @@ Halide::Expr in_interval(const KeyRanges &ranges, const Halide::Expr &row, const
 void only_keys_of_tile(Halide::RDom &domain, const KeyRanges &ranges, const Halide::Expr &begin, const Halide::Expr &count);
 void only_keys_of_task(Halide::RDom &domain, const KeyRanges &ranges, const Halide::Expr &begin, const Halide::Expr &count);
 
+/** Not 0 where the boolean tensor lets the tile's row attend to the block's key. */
+Halide::Expr attending_bit(const Panels &panels, const Halide::Expr &key_of_block);
+
 /** The panel of the block listed at `slot`, and how many there are. */
 Halide::Expr listed_panel(const Blocking &blocking, const Panels &panels, const Halide::Expr &slot);
 Halide::Expr listed(const Panels &panels, Panels::Slot which);

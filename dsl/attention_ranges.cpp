@@ -8,6 +8,7 @@ using namespace axes;
 using Halide::Expr;
 using Halide::Func;
 using Halide::RDom;
+using Halide::Tuple;
 using Halide::Internal::Interval;
 
 Expr query_of(const AttentionInputs &in, const Blocking &blocking, const Expr &r) {
@@ -20,19 +21,21 @@ Interval queries_of_tile(const AttentionInputs &in, const Blocking &blocking) {
 }
 
 void only_keys_of_tile(RDom &domain, const KeyRanges &ranges, const Expr &begin, const Expr &count) {
-    domain.where(begin < ranges.end(tile, head, batch));
-    domain.where(begin + count > ranges.first(tile, head, batch));
+    domain.where(begin < ranges.of_tile(tile, head, batch)[KeyRanges::end]);
+    domain.where(begin + count > ranges.of_tile(tile, head, batch)[KeyRanges::first]);
 }
 
 void only_keys_of_task(RDom &domain, const KeyRanges &ranges, const Expr &begin, const Expr &count) {
-    domain.where(begin < ranges.task_end(task, head, batch));
-    domain.where(begin + count > ranges.task_first(task, head, batch));
+    domain.where(begin < ranges.of_task(task, head, batch)[KeyRanges::end]);
+    domain.where(begin + count > ranges.of_task(task, head, batch)[KeyRanges::first]);
 }
 
-Expr interval_begin(const KeyRanges &ranges, const Expr &r, const Expr &interval) { return ranges.gap_end(r, interval, tile, head, batch); }
+Expr interval_begin(const KeyRanges &ranges, const Expr &r, const Expr &interval) {
+    return ranges.gap(r, interval, tile, head, batch)[KeyRanges::end];
+}
 
 Expr interval_end(const KeyRanges &ranges, const Expr &r, const Expr &interval) {
-    return ranges.gap_begin(r, interval + 1, tile, head, batch);
+    return ranges.gap(r, interval + 1, tile, head, batch)[KeyRanges::first];
 }
 
 Expr in_interval(const KeyRanges &ranges, const Expr &r, const Expr &interval, const Expr &position) {
@@ -53,53 +56,45 @@ void declare_gaps(KeyRanges &k, const AttentionInputs &in, const Blocking &block
     Halide::Var gap("gap");
     const Cell any{batch, head, query_of(in, blocking, row), Expr()};
     const int far = 0x7fffffff;
-    k.gap_begin(row, gap, tile, head, batch) = select(gap == 0, 0, intervals.end(max(gap - 1, 0), any));
-    k.gap_end(row, gap, tile, head, batch) = select(gap == intervals.count, far, intervals.begin(min(gap, intervals.count - 1), any));
-    k.gap_first(gap, tile, head, batch) = far;
-    k.gap_first(gap, tile, head, batch) = min(k.gap_first(gap, tile, head, batch), k.gap_begin(k.rows, gap, tile, head, batch));
-    k.gap_last(gap, tile, head, batch) = 0;
-    k.gap_last(gap, tile, head, batch) = max(k.gap_last(gap, tile, head, batch), k.gap_end(k.rows, gap, tile, head, batch));
+    Expr begin = select(gap == 0, 0, intervals.end(max(gap - 1, 0), any));
+    Expr end = select(gap == intervals.count, far, intervals.begin(min(gap, intervals.count - 1), any));
+    k.gap(row, gap, tile, head, batch) = Tuple(begin, end);
+    auto over_rows = [&]() -> Halide::FuncRef { return k.gap_range(gap, tile, head, batch); };
+    auto of_row = k.gap(k.rows, gap, tile, head, batch);
+    over_rows() = Tuple(far, 0);
+    over_rows() =
+        Tuple(min(over_rows()[KeyRanges::first], of_row[KeyRanges::first]), max(over_rows()[KeyRanges::end], of_row[KeyRanges::end]));
 }
 
 } // namespace
 
 KeyRanges key_ranges(const AttentionInputs &in, const Blocking &blocking) {
-    KeyRanges k{Func("gap_begin"),
-                Func("gap_end"),
-                Func("gap_first"),
-                Func("gap_last"),
-                Func("first"),
-                Func("end"),
-                Func("full_first"),
-                Func("full_end"),
-                Func("task_first"),
-                Func("task_end"),
+    KeyRanges k{Func("gap"),
+                Func("gap_range"),
+                Func("range_of_tile"),
+                Func("range_of_task"),
                 RDom(0, blocking.rows_per_tile, "rows"),
                 RDom(0, blocking.rows_per_tile, 0, in.intervals.count, "gaps"),
                 RDom(0, blocking.tiles_per_task, "tiles")};
     declare_gaps(k, in, blocking);
 
     const Interval compiled = compiled_keys(in, blocking);
-    auto begin_of = [&](const Expr &r, const Expr &interval) { return interval_begin(k, r, interval); };
-    auto end_of = [&](const Expr &r, const Expr &interval) { return interval_end(k, r, interval); };
-    Expr begin = begin_of(k.gaps.x, k.gaps.y), end = end_of(k.gaps.x, k.gaps.y);
-    k.first(tile, head, batch) = in.keys;
-    k.first(tile, head, batch) = min(k.first(tile, head, batch), max(begin_of(k.rows, 0), compiled.min));
-    k.end(tile, head, batch) = 0;
-    k.end(tile, head, batch) = max(k.end(tile, head, batch), min(select(begin < end, end, 0), compiled.max + 1));
-
-    // With several intervals a row, no panel is taken for granted.
-    k.full_first(tile, head, batch) = select(in.intervals.count == 1, 0, Halide::Int(32).max());
-    k.full_first(tile, head, batch) = max(k.full_first(tile, head, batch), begin_of(k.rows, 0));
-    k.full_end(tile, head, batch) = in.keys;
-    k.full_end(tile, head, batch) = min(k.full_end(tile, head, batch), end_of(k.rows, 0));
+    Expr begin = interval_begin(k, k.gaps.x, k.gaps.y), end = interval_end(k, k.gaps.x, k.gaps.y);
+    auto of_tile = [&]() -> Halide::FuncRef { return k.of_tile(tile, head, batch); };
+    auto kept = [&](KeyRanges::Bound which) -> Expr { return of_tile()[which]; };
+    // A row's first interval begins first. With several, no panel is taken for granted.
+    of_tile() = Tuple(in.keys, 0, select(in.intervals.count == 1, 0, Halide::Int(32).max()), in.keys);
+    of_tile() = Tuple(min(kept(KeyRanges::first), max(interval_begin(k, k.gaps.x, 0), compiled.min)),
+                      max(kept(KeyRanges::end), min(select(begin < end, end, 0), compiled.max + 1)), //
+                      max(kept(KeyRanges::full_first), begin), min(kept(KeyRanges::full_end), end));
 
     Expr each = task * blocking.tiles_per_task + k.tiles;
     k.tiles.where(each * blocking.rows_per_tile < in.queries);
-    k.task_first(task, head, batch) = in.keys;
-    k.task_first(task, head, batch) = min(k.task_first(task, head, batch), k.first(each, head, batch));
-    k.task_end(task, head, batch) = 0;
-    k.task_end(task, head, batch) = max(k.task_end(task, head, batch), k.end(each, head, batch));
+    auto of_task = [&]() -> Halide::FuncRef { return k.of_task(task, head, batch); };
+    auto tile_of_task = k.of_tile(each, head, batch);
+    of_task() = Tuple(in.keys, 0);
+    of_task() = Tuple(min(of_task()[KeyRanges::first], tile_of_task[KeyRanges::first]),
+                      max(of_task()[KeyRanges::end], tile_of_task[KeyRanges::end]));
     return k;
 }
 

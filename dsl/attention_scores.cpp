@@ -112,7 +112,8 @@ RDom gaps_of_tile(const AttentionInputs &in, const Blocking &blocking, const Key
     RDom r(0, blocking.keys_per_panel, 0, in.intervals.count + 1, 0, blocking.panels_per_block(), "interval_keys");
     r.where(r.z < listed(panels, Panels::partial_count));
     Expr begin = block * blocking.keys_per_block + listed_panel(blocking, panels, r.z) * blocking.keys_per_panel;
-    r.where(ranges.gap_first(r.y, tile, head, batch) < begin + blocking.keys_per_panel && ranges.gap_last(r.y, tile, head, batch) > begin);
+    const auto range = ranges.gap_range(r.y, tile, head, batch);
+    r.where(range[KeyRanges::first] < begin + blocking.keys_per_panel && range[KeyRanges::end] > begin);
     return r;
 }
 
@@ -169,13 +170,13 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
     }
 
     const RDom attend = partial_keys("score_attend_keys", in.use_attend != 0);
-    Expr attends = panels.attend.rows(row, in_block(attend), tile, block, head, batch) != cast<uint8_t>(0);
-    stored(attend) = mask_score(stored(attend), attends);
+    stored(attend) = mask_score(stored(attend), attending_bit(panels, in_block(attend)) != 0);
     s.updates.push_back({Scores::attend, attend});
 
     const RDom gaps = gaps_of_tile(in, blocking, ranges, panels);
     Expr gap_key = block * blocking.keys_per_block + listed_panel(blocking, panels, gaps.z) * panel_keys + gaps.x;
-    Expr in_gap = gap_key >= ranges.gap_begin(row, gaps.y, tile, head, batch) && gap_key < ranges.gap_end(row, gaps.y, tile, head, batch);
+    const auto gap = ranges.gap(row, gaps.y, tile, head, batch);
+    Expr in_gap = gap_key >= gap[KeyRanges::first] && gap_key < gap[KeyRanges::end];
     at(gaps.z * panel_keys + gaps.x) = mask_score(at(gaps.z * panel_keys + gaps.x), !in_gap);
     s.updates.push_back({Scores::intervals, gaps});
 

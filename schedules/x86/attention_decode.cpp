@@ -42,7 +42,7 @@ private:
 
     void one_of_each(Func f) const {
         for (const Var &axis : f.args())
-            if (axis.name() == chunk.name() || axis.name() == head.name() || axis.name() == batch.name()) f.bound_extent(axis, 1);
+            if (axis.name() == chunk.name()) f.bound_extent(axis, 1);
     }
 
     void per_task(Func f) const {

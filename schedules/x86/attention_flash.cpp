@@ -61,21 +61,16 @@ private:
     Halide::Expr packed(const Halide::Expr &keys) const { return a.blocking.products.packed(keys); }
 
     void per_task(Func f) const {
-        one_of_each(f, {task, head, batch});
+        one_of_each(f, {task});
         f.compute_at(tasks(), task_tile);
     }
 
     void per_block(Func f) const {
-        one_of_each(f, {block, task, head, batch});
+        one_of_each(f, {task});
         f.compute_at(a.fold.state, a.fold.merge.y).hoist_storage(tasks(), task_tile);
     }
 
-    void per_tile(Func f) const {
-        one_of_each(f, {block, tile, head, batch});
-        f.compute_at(a.fold.state, tile).hoist_storage(tasks(), task_tile);
-        for (const Var &axis : f.args())
-            if (axis.name() == row.name()) f.bound_extent(row, rows);
-    }
+    void per_tile(Func f) const { f.compute_at(a.fold.state, tile).hoist_storage(tasks(), task_tile); }
 
     void results() const {
         const int per_task = a.blocking.tiles_per_task;
@@ -91,10 +86,10 @@ private:
             .fuse(tile_outer, head, t)
             .fuse(t, batch, task_tile)
             .parallel(task_tile);
-        one_of_each(output_rows, {tile, head, batch});
+        one_of_each(output_rows, {tile});
         output_rows.compute_at(output, dim_outer).bound_extent(row, rows).bound_storage(dim, lanes).vectorize(row, lanes);
         closing.compute_at(output, in_task).bound_extent(row, rows);
-        one_of_each(closing, {tile, head, batch});
+        one_of_each(closing, {tile});
         const Var which = closing.args()[1];
         const int counts = a.inputs.count_panels ? 2 : 0;
         closing.bound(which, 0, dsl::Fold::closing_count + counts).reorder(row, which).vectorize(row, lanes).unroll(which);
@@ -102,9 +97,9 @@ private:
 
     void ranges() const {
         const dsl::KeyRanges &r = a.ranges;
-        for (Func f : {r.first, r.end, r.full_first, r.full_end, r.task_first, r.task_end, r.gap_first, r.gap_last, a.fold.starved})
+        for (Func f : {r.of_tile, r.of_task, r.gap_range, a.fold.starved})
             per_task(f);
-        for (Func f : {r.gap_begin, r.gap_end, a.fold.attends}) {
+        for (Func f : {r.gap, a.fold.attends}) {
             per_task(f);
             f.bound_extent(row, rows).vectorize(row, lanes).never_partition_all();
         }
@@ -114,7 +109,7 @@ private:
 
     void panels() const {
         const dsl::Panels &p = a.panels;
-        turned(p.attend, a.inputs.attend_contiguous);
+        attending();
         turned(p.bias, a.inputs.bias_contiguous);
         for (Func f : {p.reached, p.allowed}) {
             per_tile(f);
@@ -126,13 +121,31 @@ private:
         Func reach = p.reach, allowed_cells = p.allowed_cells;
         reach.update().atomic().vectorize(p.reached_rows, lanes);
         allowed_cells.update().atomic().vectorize(p.allowed_rows, lanes);
-        for (Func f : {p.reach, p.allowed_cells, p.kind, p.list})
+        for (Func f : {p.reach, p.allowed_cells, p.list})
             per_tile(f);
-        Func kind = p.kind, list = p.list;
-        kind.bound_extent(panel, a.blocking.panels_per_block()).vectorize(panel, lanes, TailStrategy::GuardWithIf);
+        for (Func f : {p.facts, p.kind}) {
+            per_tile(f);
+            f.bound_extent(panel, a.blocking.panels_per_block()).vectorize(panel, lanes, TailStrategy::GuardWithIf);
+        }
+        Func list = p.list;
         list.update(dsl::Panels::list_partial).unroll(p.partial_panels.x);
         list.update(dsl::Panels::list_full).unroll(p.full_panels.x);
         list.update(dsl::Panels::count_partial).unscheduled();
+    }
+
+    void attending() const {
+        const dsl::Panels::Attending &attend = a.panels.attend;
+        Func words = attend.words;
+        per_tile(words);
+        const Var word = words.args()[1];
+        words.bound_extent(key, a.blocking.keys_per_block).bound_extent(word, (rows + attend.rows_per_word - 1) / attend.rows_per_word);
+        // One key, one word: that is not seen where the place is only promised.
+        words.update(0)
+            .allow_race_conditions()
+            .reorder(attend.keys.x, attend.keys.y, word)
+            .specialize(a.inputs.attend_contiguous)
+            .vectorize(attend.keys.x);
+        words.update(1).unscheduled();
     }
 
     // A load of what was just stored in smaller pieces waits for them: hence several rectangles between store and load.
@@ -142,7 +155,6 @@ private:
         side_by_side.bound_extent(key, a.blocking.keys_per_block);
         Halide::Stage update = side_by_side.update();
         update.reorder(tensor.keys.x, row, tensor.keys.y, tensor.keys.z).vectorize(row, lanes).unroll(tensor.keys.x);
-        one_of_each(lines, {tile, block, head, batch});
         const Var rectangle = lines.args()[2];
         lines.compute_at(side_by_side, tensor.keys.z).bound_extent(key, tensor.width).bound_extent(row, rows);
         lines.bound_extent(rectangle, tensor.at_once).reorder(key, rectangle, row).vectorize(key).unroll(rectangle);
@@ -162,7 +174,6 @@ private:
         // stored in smaller pieces waits for them.
         if (whole_vectors(a.scores.dims.x.extent())) {
             query.unroll(dim_inner);
-            one_of_each(lines, {tile, head, batch});
             const Var channel = lines.args()[0], line = lines.args()[2];
             lines.compute_at(query, row_outer).bound_extent(channel, width).bound_extent(row, lanes);
             lines.reorder(channel, line, row).vectorize(channel).unroll(line, 4);
@@ -210,9 +221,11 @@ private:
         const Halide::RDom &store = s.updates.front().keys;
         for (int i = 0; i < int(s.updates.size()); i++)
             rows_innermost(masked, i, s.updates[i].keys, lanes);
+        // Each vector of rows then knows its word and its bits.
+        for (int i = 0; i < int(s.updates.size()); i++)
+            if (s.updates[i].stage == dsl::Scores::attend) masked.update(i).unroll(row);
         masked.update(0).unroll(row).unroll(store.x);
 
-        one_of_each(dot, {tile, block, head, batch});
         const Var slot = dot.args()[2];
         dot.compute_at(masked, store.y).bound_extent(slot, 1).bound_extent(row, rows).bound_extent(lane, a.blocking.keys_per_panel);
         dot.vectorize(row, lanes).unroll(row).unroll(lane);

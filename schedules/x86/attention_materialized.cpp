@@ -17,7 +17,7 @@ const Var head_and_batch{"head_and_batch"};
 // Computed whole for one head, before anything that reads it.
 void per_head(const dsl::Attention &a, Func f) {
     for (const Var &axis : f.args())
-        if (axis.name() == head.name() || axis.name() == batch.name() || axis.name() == block.name()) f.bound_extent(axis, 1);
+        if (axis.name() == block.name()) f.bound_extent(axis, 1);
     f.compute_at(a.fold.result, head_and_batch);
 }
 
@@ -79,18 +79,13 @@ void materialized_attention(const dsl::Attention &a, const Machine &machine) {
     const dsl::KeyRanges &r = a.ranges;
     const dsl::Panels &p = a.panels;
     const dsl::BlockState &b = a.partial;
-    for (Func f : {r.gap_begin,
-                   r.gap_end,
-                   r.gap_first,
-                   r.gap_last,
-                   r.first,
-                   r.end,
-                   r.full_first,
-                   r.full_end,
-                   r.task_first,
-                   r.task_end,
-                   p.attend.rows,
+    for (Func f : {r.gap,
+                   r.gap_range,
+                   r.of_tile,
+                   r.of_task,
+                   p.attend.words,
                    p.bias.rows,
+                   p.facts,
                    p.reached,
                    p.reach,
                    p.allowed,

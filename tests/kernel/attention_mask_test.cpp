@@ -142,6 +142,16 @@ TEST_P(AttentionMasks, MaskTensorsInAnyLayout) {
     }
 }
 
+/** Fewer keys than are read at once, as many, one more, and a last vector that begins within the one before. */
+TEST_P(AttentionMasks, BooleanMasksOfAboutAsManyKeysAsAreReadAtOnce) {
+    for (int64_t keys : {31, 63, 64, 65, 130})
+        for (const Layout &layout : {Layout{{0, 1, 2, 3}, 1}, Layout{{0, 1, 3, 2}, 0}}) {
+            AttentionProblem p = problem(49, keys, 1, 2);
+            p.boolean_mask = boolean_mask({1, 2, 49, keys}).laid_out(layout);
+            expect_right(p);
+        }
+}
+
 TEST_P(AttentionMasks, AllTogetherMeanAllOfThem) {
     AttentionProblem p = problem(30, 45, 3, 4, 2);
     p.mask = "causal | prefix(6)", p.offsets = {15, 3, -4}, p.key_lengths = {45, 20, 31};
