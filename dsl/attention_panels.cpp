@@ -106,6 +106,11 @@ void declare_reach(Panels &p, const AttentionInputs &in, const Blocking &blockin
     const Known k = known(in, blocking, p);
     p.reached_intervals = RDom(0, in.intervals.count, "reached_intervals");
     Expr undecided = k.possible && !k.all_rows;
+    // Most blocks are covered whole: their panels needn't be looked at one by one.
+    const auto range = ranges.of_tile(tile, head, batch);
+    const Expr begins = block * blocking.keys_per_block;
+    Expr whole_block = begins >= range[KeyRanges::full_first] && begins + blocking.keys_per_block <= range[KeyRanges::full_end];
+    p.reached_intervals.where(!whole_block);
     p.reached_intervals.where(undecided);
     Expr begin = interval_begin(ranges, row, p.reached_intervals), end = interval_end(ranges, row, p.reached_intervals);
     Expr reaches = begin < k.end && end > k.begin && begin < end, holds = begin <= k.begin && end >= k.end;
@@ -113,6 +118,7 @@ void declare_reach(Panels &p, const AttentionInputs &in, const Blocking &blockin
     p.reached(row, panel, tile, block, head, batch) += select(holds, covers + 1, select(reaches, 1, 0));
     p.reach(panel, tile, block, head, batch) = 0;
     p.reached_rows = RDom(0, blocking.rows_per_tile, "reached_rows");
+    p.reached_rows.where(!whole_block);
     p.reached_rows.where(undecided);
     p.reach(panel, tile, block, head, batch) += p.reached(p.reached_rows, panel, tile, block, head, batch);
 }
@@ -129,6 +135,7 @@ Expr is_open(const Panels &p, const Known &k) { return k.possible && reached(p, 
 void declare_cells(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
     const Known k = known(in, blocking, p);
     p.cells = RDom(0, blocking.keys_per_panel, 0, in.intervals.count, "cells");
+    if (!in.mask) p.cells.where(k.tensors); // without looking at any panel
     p.cells.where(is_open(p, k));
     Expr slot = panel * blocking.keys_per_panel + p.cells.x;
     const Cell cell{batch, head, query_of(in, blocking, row), k.begin + p.cells.x};
@@ -141,6 +148,7 @@ void declare_cells(Panels &p, const AttentionInputs &in, const Blocking &blockin
     p.allowed(row, panel, tile, block, head, batch) += select(allowed, 1, 0);
     p.allowed_cells(panel, tile, block, head, batch) = 0;
     p.allowed_rows = RDom(0, blocking.rows_per_tile, "allowed_rows");
+    if (!in.mask) p.allowed_rows.where(k.tensors);
     p.allowed_rows.where(is_open(p, k));
     p.allowed_cells(panel, tile, block, head, batch) += p.allowed(p.allowed_rows, panel, tile, block, head, batch);
 }
