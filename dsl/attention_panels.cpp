@@ -31,12 +31,18 @@ enum Fact { possible = 1, all_rows = 2, compiled_all = 4 };
 
 Expr panel_begin(const Blocking &blocking) { return block * blocking.keys_per_block + panel * blocking.keys_per_panel; }
 
+// Whether bounds show that the run-time mask lets every row of the tile attend to keys [begin, end).
+Expr covers_all_rows(const KeyRanges &ranges, const Expr &begin, const Expr &end) {
+    const auto range = ranges.of_tile(tile, head, batch);
+    return begin >= range[KeyRanges::full_first] && end <= range[KeyRanges::full_end];
+}
+
 // Stored, and not derived wherever they are needed: a mask's expression in the conditions of loops over panels costs the compiler seconds.
 void declare_facts(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
     const Expr begin = panel_begin(blocking), end = begin + blocking.keys_per_panel;
     const auto range = ranges.of_tile(tile, head, batch);
     Expr inside = begin < range[KeyRanges::end] && end > range[KeyRanges::first];
-    Expr all = begin >= range[KeyRanges::full_first] && end <= range[KeyRanges::full_end], compiled = Halide::Internal::const_true();
+    Expr all = covers_all_rows(ranges, begin, end), compiled = Halide::Internal::const_true();
     if (in.mask) {
         const CellBlock cells{batch, head, queries_of_tile(in, blocking), {begin, end - 1}};
         inside = inside && !in.mask->allows_none(cells), compiled = in.mask->allows_all(cells);
@@ -88,7 +94,7 @@ Panels::Attending attending(const AttentionInputs &in, const Blocking &blocking)
     auto bits = [&](const Expr &slot) {
         Expr source = unsafe_promise_clamped(block * blocking.keys_per_block + slot, 0, in.keys - 1), sum = cast<uint16_t>(0);
         for (int r = 0; r < std::min(per_word, blocking.rows_per_tile); r++) {
-            Expr query = min(tile * blocking.rows_per_tile + word * per_word + r, in.queries - 1);
+            Expr query = query_of(in, blocking, word * per_word + r);
             sum = sum | select(in.attend(source, query, head, batch) != 0, cast<uint16_t>(1 << r), cast<uint16_t>(0));
         }
         return sum;
@@ -107,9 +113,7 @@ void declare_reach(Panels &p, const AttentionInputs &in, const Blocking &blockin
     p.reached_intervals = RDom(0, in.intervals.count, "reached_intervals");
     Expr undecided = k.possible && !k.all_rows;
     // Most blocks are covered whole: their panels needn't be looked at one by one.
-    const auto range = ranges.of_tile(tile, head, batch);
-    const Expr begins = block * blocking.keys_per_block;
-    Expr whole_block = begins >= range[KeyRanges::full_first] && begins + blocking.keys_per_block <= range[KeyRanges::full_end];
+    Expr whole_block = covers_all_rows(ranges, block * blocking.keys_per_block, (block + 1) * blocking.keys_per_block);
     p.reached_intervals.where(!whole_block);
     p.reached_intervals.where(undecided);
     Expr begin = interval_begin(ranges, row, p.reached_intervals), end = interval_end(ranges, row, p.reached_intervals);

@@ -21,12 +21,11 @@ namespace {
 const Var task_tile{"task_tile"}, in_task{"in_task"};
 const Var outer{"outer"}, inner{"inner"}, dim_outer{"dim_outer"}, dim_inner{"dim_inner"}, row_outer{"row_outer"}, row_inner{"row_inner"};
 
-// Everything inside one task sees one of each of these: said outright, since Halide can't always prove it, and code for a loop over
-// one value of an axis it thinks has many isn't vectorised.
-void one_of_each(Func f, std::initializer_list<Var> axes) {
-    for (const Var &axis : axes)
-        for (const Var &own : f.args())
-            if (own.name() == axis.name()) f.bound_extent(axis, 1);
+// Inside one task there is one of some axes: said outright where Halide can't prove it, since code for a loop over one value of an axis it
+// thinks has many isn't vectorised.
+void only_one(Func f, const Var &axis) {
+    for (const Var &own : f.args())
+        if (own.name() == axis.name()) f.bound_extent(axis, 1);
 }
 
 class Flash {
@@ -61,12 +60,12 @@ private:
     Halide::Expr packed(const Halide::Expr &keys) const { return a.blocking.products.packed(keys); }
 
     void per_task(Func f) const {
-        one_of_each(f, {task});
+        only_one(f, task);
         f.compute_at(tasks(), task_tile);
     }
 
     void per_block(Func f) const {
-        one_of_each(f, {task});
+        only_one(f, task);
         f.compute_at(a.fold.state, a.fold.merge.y).hoist_storage(tasks(), task_tile);
     }
 
@@ -86,10 +85,10 @@ private:
             .fuse(tile_outer, head, t)
             .fuse(t, batch, task_tile)
             .parallel(task_tile);
-        one_of_each(output_rows, {tile});
+        only_one(output_rows, tile);
         output_rows.compute_at(output, dim_outer).bound_extent(row, rows).bound_storage(dim, lanes).vectorize(row, lanes);
         closing.compute_at(output, in_task).bound_extent(row, rows);
-        one_of_each(closing, {tile});
+        only_one(closing, tile);
         const Var which = closing.args()[1];
         const int counts = a.inputs.count_panels ? 2 : 0;
         closing.bound(which, 0, dsl::Fold::closing_count + counts).reorder(row, which).vectorize(row, lanes).unroll(which);
@@ -219,11 +218,11 @@ private:
         per_tile(masked);
         masked.bound_extent(key, a.blocking.keys_per_block);
         const Halide::RDom &store = s.updates.front().keys;
-        for (int i = 0; i < int(s.updates.size()); i++)
+        for (int i = 0; i < int(s.updates.size()); i++) {
             rows_innermost(masked, i, s.updates[i].keys, lanes);
-        // Each vector of rows then knows its word and its bits.
-        for (int i = 0; i < int(s.updates.size()); i++)
+            // Each vector of rows then knows its word of the boolean tensor, and its bits.
             if (s.updates[i].stage == dsl::Scores::attend) masked.update(i).unroll(row);
+        }
         masked.update(0).unroll(row).unroll(store.x);
 
         const Var slot = dot.args()[2];
