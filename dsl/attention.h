@@ -60,7 +60,7 @@ struct Blocking {
     int tiles_per_task = 1;
     Halide::Expr keys_per_block = 1; // a multiple of keys_per_panel
     int keys_per_panel = 1;          // what is skipped, or masked, at once
-    int value_step = 1;              // v is padded with zeros to a multiple of this many channels
+    int value_step = 1;              // channels of v that are merged in one step; v is padded with zeros to a multiple
     Products products = {};          // with pairs keys_per_panel is even
     bool side_outputs = false;       // log-sum-exp and counts are stored as side outputs, by these numbers
     enum SideOutput { log_sum_exp, panel_counts };
@@ -157,13 +157,13 @@ struct BlockState {
 /** The fold over blocks, and what comes of it. */
 struct Fold {
     Halide::Func state;   // (row, lane, tile, head, batch): lanes as in dsl::state
-    Halide::RDom merge;   // x: lanes, y: blocks
+    Halide::RDom merge;   // x: the lanes of a step, y: steps of value_step channels, the first with all other lanes before, z: blocks
     Halide::Func starved; // (tile, head, batch): whether some row of the tile has sum 0
     Halide::Func attends; // (row, tile, head, batch): for tiles with a starved row, whether the row may attend to any key at all
     Halide::RDom rows, cells;
-    Halide::Func closing; // (row, which, tile, head, batch): what the sink makes of the state: a factor, the sum, and the log-sum-exp
+    Halide::Func closing; // (row, which, tile, head, batch): factor of the channels, and log-sum-exp
     Halide::Func result;  // (row, lane, tile, head, batch): the output; without side outputs also log-sum-exp, and panel counts
-    enum Closing { factor, denominator, log_sum_exp, closing_count };
+    enum Closing { factor, log_sum_exp, closing_count };
 };
 
 struct Attention {

@@ -15,6 +15,11 @@ using Halide::RDom;
 
 namespace {
 
+// The lanes of a state are those of dsl::state, the counts of panels where they are asked for, and then the channels.
+constexpr int counts_at = state::output;
+
+int first_channel(const AttentionInputs &in) { return counts_at + (in.count_panels ? 2 : 0); }
+
 // Whether any key at all may be attended by a row whose sum came out as 0. If so its scores were all -inf, from an Inf in q or k,
 // and its softmax is 0 / 0; if not, its result is zeros by definition. Looked at only for tiles that have such a row.
 void declare_attends(Fold &f, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
@@ -31,12 +36,12 @@ void declare_attends(Fold &f, const AttentionInputs &in, const Blocking &blockin
     f.attends(row, tile, head, batch) = max(f.attends(row, tile, head, batch), select(allowed, 1, 0));
 }
 
-void declare_closing(Fold &f, const AttentionInputs &in, const Blocking &blocking, const Expr &counts_at) {
+void declare_closing(Fold &f, const AttentionInputs &in, const Blocking &blocking) {
     Halide::Var which("which");
     auto lane_of = [&](const Expr &l) { return f.state(row, l, tile, head, batch); };
     Expr maximum = lane_of(state::maximum), sum = lane_of(state::sum);
-    auto closed = [&](const Expr &which) { return closing(in, which, maximum, sum, head); };
-    Expr lse = finished_log_sum_exp(closed(int(Fold::log_sum_exp)), closed(int(Fold::denominator)), f.attends(row, tile, head, batch));
+    auto closed = [&](const Expr &which) { return closing(in, which, maximum, sum, head, f.attends(row, tile, head, batch)); };
+    Expr lse = closed(int(Fold::log_sum_exp));
     if (blocking.side_outputs) {
         Expr token = tile * blocking.rows_per_tile + row;
         lse = also_stored(lse, Blocking::log_sum_exp, token < in.queries, {token, head, batch});
@@ -50,11 +55,11 @@ void declare_closing(Fold &f, const AttentionInputs &in, const Blocking &blockin
     f.closing(row, which, tile, head, batch) = value;
 }
 
-void declare_result(Fold &f, const AttentionInputs &in, const Blocking &blocking, const Expr &counts_at) {
+void declare_result(Fold &f, const AttentionInputs &in, const Blocking &blocking) {
     auto lane_of = [&](const Expr &l) { return f.state(row, l, tile, head, batch); };
     auto closing = [&](Fold::Closing which) { return f.closing(row, int(which), tile, head, batch); };
-    Expr channel = lane_of(min(lane, in.value_dim - 1) + state::output), attends = f.attends(row, tile, head, batch);
-    Expr output = finished_channel(channel, closing(Fold::factor), closing(Fold::denominator), attends);
+    Expr channel = lane_of(min(lane, in.value_dim - 1) + first_channel(in));
+    Expr output = channel * closing(Fold::factor);
     if (blocking.side_outputs) {
         f.result(row, lane, tile, head, batch) = output;
         return;
@@ -68,13 +73,15 @@ void declare_result(Fold &f, const AttentionInputs &in, const Blocking &blocking
 
 Fold fold(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels, const BlockState &partial,
           const Expr &padded_value_dim) {
-    const Expr keys = blocking.keys_per_block, counts_at = state::output + padded_value_dim;
+    const Expr keys = blocking.keys_per_block, steps = Halide::Internal::simplify(padded_value_dim / blocking.value_step);
+    const int others = first_channel(in);
     Fold f;
     f.state = Func("state"), f.starved = Func("starved"), f.attends = Func("attends"), f.closing = Func("closing"),
     f.result = Func("result");
-    f.merge = RDom(0, counts_at + (in.count_panels ? 2 : 0), 0, (in.keys + keys - 1) / keys, "merge");
+    f.merge = RDom(0, others + blocking.value_step, 0, steps, 0, (in.keys + keys - 1) / keys, "merge");
     f.rows = RDom(0, blocking.rows_per_tile, "rows");
-    const Halide::RVar &which = f.merge.x, &b = f.merge.y;
+    const Halide::RVar &in_step = f.merge.x, &step = f.merge.y, &b = f.merge.z;
+    f.merge.where(in_step >= others || step == 0);
 
     // Both conditions on the block: the task's is the same for all its tiles, and lets a schedule skip the copies as well.
     Expr task_of = tile / blocking.tiles_per_task;
@@ -83,25 +90,26 @@ Fold fold(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &
     auto listed_in = [&](Panels::Slot slot) { return panels.list(int(slot), tile, b, head, batch); };
     f.merge.where(listed_in(Panels::listed_count) > 0);
 
+    const Expr own = max(in_step - others, 0), channel = step * blocking.value_step + own;
+    const Expr which = select(in_step < others, in_step, others + channel);
     auto lane_of = [&](const Expr &l) -> Halide::FuncRef { return f.state(row, l, tile, head, batch); };
     lane_of(lane) = select(lane == state::maximum, masked_score(), 0.0f);
     Expr kept_maximum = lane_of(state::maximum), added_maximum = partial.maximum(row, tile, b, head, batch);
     Expr maximum = max(kept_maximum, added_maximum);
     Expr factor = relative_weight(select(which == state::kept_factor, kept_maximum, added_maximum), maximum, base2_scale(in.temperature));
     auto merged = [&](const Expr &added) { return lane_of(which) * lane_of(state::kept_factor) + added * lane_of(state::added_factor); };
-    Expr channel = min(max(which - state::output, 0), padded_value_dim - 1);
     Expr output = merged(partial.output(row, channel, tile, b, head, batch));
     if (in.count_panels) {
         Expr count = select(which == counts_at, listed_in(Panels::listed_count), listed_in(Panels::partial_count));
-        output = branch(which >= counts_at, lane_of(which) + cast<float>(count), output);
+        output = branch(in_step < others, lane_of(which) + cast<float>(count), output);
     }
     lane_of(which) = branch(which >= state::output, output,
                             branch(which == state::sum, merged(partial.sum(row, tile, b, head, batch)), //
                                    branch(which == state::maximum, maximum, factor)));
 
     declare_attends(f, in, blocking, ranges);
-    declare_closing(f, in, blocking, counts_at);
-    declare_result(f, in, blocking, counts_at);
+    declare_closing(f, in, blocking);
+    declare_result(f, in, blocking);
     return f;
 }
 

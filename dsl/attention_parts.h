@@ -14,15 +14,10 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
 Fold fold(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels, const BlockState &partial,
           const Halide::Expr &padded_value_dim);
 
-/** What a query head's sink makes of the state of all keys, by Fold::Closing. */
+/** What the sum and a query head's sink make of a row's state of all keys, by Fold::Closing. `attends`: whether the row may attend to any
+ * key; read where the sum is 0. */
 Halide::Expr closing(const AttentionInputs &in, const Halide::Expr &which, const Halide::Expr &maximum, const Halide::Expr &sum,
-                     const Halide::Expr &query_head);
-
-/** A row's channel of the output, and its log-sum-exp, from the state and its closing. `attends`: whether the row may attend to any key;
- * read where `denominator` is 0. */
-Halide::Expr finished_channel(const Halide::Expr &channel, const Halide::Expr &factor, const Halide::Expr &denominator,
-                              const Halide::Expr &attends);
-Halide::Expr finished_log_sum_exp(const Halide::Expr &log_sum_exp, const Halide::Expr &denominator, const Halide::Expr &attends);
+                     const Halide::Expr &query_head, const Halide::Expr &attends);
 
 /** The value, or 0 where the key is masked or dropped: for values that aren't finite, since 0 * NaN is NaN. */
 Halide::Expr guarded_value(const Halide::Expr &value, const Halide::Expr &score, const Halide::Expr &kept);

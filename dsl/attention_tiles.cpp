@@ -190,17 +190,17 @@ void Builder::declare_results() {
     Expr allowed = of_item(mask().allows(at)) && !strict_equal(biased, masked_score());
     t.attends(row, tile, head, batch) = 0;
     t.attends(row, tile, head, batch) = max(t.attends(row, tile, head, batch), select(allowed, 1, 0));
-    t.closing(row, which, tile, head, batch) = closing(in, which, shared(state::maximum, 0), t.total(row, tile, head, batch), head);
+    t.closing(row, which, tile, head, batch) =
+        closing(in, which, shared(state::maximum, 0), t.total(row, tile, head, batch), head, t.attends(row, tile, head, batch));
 
     const int rows = t.shape.rows, group = TileShape::group;
-    Expr tile_of = token / rows, row_of = token % rows, attends = t.attends(row_of, tile_of, head, batch);
+    Expr tile_of = token / rows, row_of = token % rows;
     auto closed = [&](Fold::Closing what) { return t.closing(row_of, int(what), tile_of, head, batch); };
     Expr d = dim % t.shape.channels; // it is less, which is thus seen
     Expr own = d / (group * t.shape.parts) * group + d % group, part_of = d / group % t.shape.parts;
     Expr channel = t.state(state::output + own, part_of, row_of, tile_of, head, batch);
-    t.attention(dim, token, head, batch) =
-        as_type(in.output_type, finished_channel(channel, closed(Fold::factor), closed(Fold::denominator), attends));
-    t.lse(token, head, batch) = finished_log_sum_exp(closed(Fold::log_sum_exp), closed(Fold::denominator), attends);
+    t.attention(dim, token, head, batch) = as_type(in.output_type, channel * closed(Fold::factor));
+    t.lse(token, head, batch) = closed(Fold::log_sum_exp);
 }
 
 } // namespace

@@ -56,12 +56,11 @@ void declare_chunk_merge(Decode &d) {
     declare_starved(d);
     Halide::Var which("which");
     Expr sum = d.merged(int(Decode::header_sum), 0, row, head, batch);
-    d.closing(which, row, head, batch) = closing(in, which, d.joint(row, head, batch), sum, cell_of_row(in, row, 0).head);
+    d.closing(which, row, head, batch) =
+        closing(in, which, d.joint(row, head, batch), sum, cell_of_row(in, row, 0).head, d.attends(row, head, batch));
     auto closed = [&](Fold::Closing c) { return d.closing(int(c), row, head, batch); };
-    Expr denominator = closed(Fold::denominator), attends = d.attends(row, head, batch);
     d.result(channel, vector, row, head, batch) =
-        branch(vector == 0, finished_log_sum_exp(closed(Fold::log_sum_exp), denominator, attends),
-               finished_channel(d.merged(channel, vector, row, head, batch), closed(Fold::factor), denominator, attends));
+        branch(vector == 0, closed(Fold::log_sum_exp), d.merged(channel, vector, row, head, batch) * closed(Fold::factor));
 
     Expr kv_head = head / in.heads_per_group, of_row = token * in.heads_per_group + head % in.heads_per_group;
     d.attention(dim, token, head, batch) = as_type(in.output_type, d.result(dim % lanes, dim / lanes + 1, of_row, kv_head, batch));

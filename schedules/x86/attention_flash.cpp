@@ -66,7 +66,7 @@ private:
 
     void per_block(Func f) const {
         only_one(f, task);
-        f.compute_at(a.fold.state, a.fold.merge.y).hoist_storage(tasks(), task_tile);
+        f.compute_at(a.fold.state, a.fold.merge.z).hoist_storage(tasks(), task_tile);
     }
 
     void per_tile(Func f) const { f.compute_at(a.fold.state, tile).hoist_storage(tasks(), task_tile); }
@@ -183,8 +183,9 @@ private:
         Func state = a.fold.state;
         per_task(state);
         state.bound_extent(row, rows).vectorize(row, lanes).unroll(row);
-        state.update().reorder(row, a.fold.merge.x, tile, a.fold.merge.y, head, batch).vectorize(row, lanes).unroll(row);
-        state.update().partition(tile, Halide::Partition::Never).partition(a.fold.merge.y, Halide::Partition::Never);
+        const Halide::RDom &merge = a.fold.merge;
+        state.update().reorder(row, merge.x, merge.y, tile, merge.z, head, batch).vectorize(row, lanes).unroll(row).unroll(merge.x);
+        state.update().partition(tile, Halide::Partition::Never).partition(merge.z, Halide::Partition::Never);
     }
 
     void key_and_value_blocks() const {
@@ -247,18 +248,16 @@ private:
         // Up to four keys share one run of the generator.
         kept.update().unroll(p.kept_keys.x, std::gcd(4, a.blocking.keys_per_panel));
 
-        per_tile(output);
-        output.bound_extent(dim, a.padded_value_dim).vectorize(row, lanes).unroll(row);
-        for (const auto &[stage, keys] : {std::pair{dsl::BlockState::finite, p.finite_keys}, {dsl::BlockState::dropped, p.dropped_keys}})
-            output.update(stage)
-                .split(dim, dim_outer, dim_inner, a.blocking.value_step, TailStrategy::RoundUp)
-                .reorder(row, dim_inner, keys.x, keys.y, dim_outer)
-                .vectorize(row, lanes)
-                .unroll(row)
-                .unroll(dim_inner);
+        // What a step of the merge takes is in registers until then: all loops but those over keys are unrolled.
+        output.compute_at(a.fold.state, a.fold.merge.y);
+        output.bound_extent(dim, a.blocking.value_step).vectorize(row, lanes).unroll(row).unroll(dim);
+        const std::pair<int, Halide::RDom> stages[] = {{dsl::BlockState::finite, p.finite_keys},
+                                                       {dsl::BlockState::dropped, p.dropped_keys},
+                                                       {dsl::BlockState::careful, p.careful_keys}};
+        for (const auto &[stage, keys] : stages)
+            output.update(stage).reorder(row, dim, keys.x, keys.y).vectorize(row, lanes).unroll(row).unroll(dim);
         // Unfused additions in a row the compiler sums in another order, and then blocks with NaN in masked values would differ in a bit.
         if (machine.fused) output.update(dsl::BlockState::finite).unroll(p.finite_keys.x, 3);
-        output.update(dsl::BlockState::careful).reorder(row, dim, p.careful_keys.x, p.careful_keys.y).vectorize(row, lanes);
     }
 
     // Lanes of a panel side by side in registers, then over the lanes.

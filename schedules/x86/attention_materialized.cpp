@@ -58,7 +58,7 @@ void softmax_and_output(const dsl::Attention &a, int lanes) {
             .reorder(row, in_dims, keys.x, keys.y, dims)
             .vectorize(row, lanes);
     output.update(dsl::BlockState::careful).reorder(row, dim, p.careful_keys.x, p.careful_keys.y).vectorize(row, lanes);
-    state.update().reorder(row, a.fold.merge.x, a.fold.merge.y).vectorize(row, lanes);
+    state.update().reorder(row, a.fold.merge.x, a.fold.merge.y, a.fold.merge.z).vectorize(row, lanes);
 }
 
 } // namespace
