@@ -19,6 +19,7 @@ struct Case {
     int64_t key_length = 0;         // keys that count in every batch item; 0: all
     bool tensor = false;            // a boolean tensor, the same for all heads, that allows every other cell at random
     attune_type dtype = ATTUNE_F32; // of all four tensors
+    int64_t copies = 1;             // of the tensors, timed in turn; memory-bound cases have as many as the cache demands
 
     /** Bytes of K and V, each counted once. */
     double kv_bytes() const;

@@ -17,8 +17,8 @@ struct Rotation {
     bool capped; // fewer than four times the last-level cache needs: memory allows no more, or they are too many
 };
 
-/** Enough copies that K and V outgrow four times the last-level cache, in at most half of the available memory; one copy where
- * memory isn't the limit. */
+/** Enough copies that K and V outgrow four times the last-level cache, in at most half of the available memory; the case's own number
+ * where memory isn't the limit. */
 Rotation rotation_for(const Case &c);
 
 /** Unit-normal Q, K and V of the case's type, the same in every copy, and an output for each. */
