@@ -256,6 +256,8 @@ private:
                                                        {dsl::BlockState::careful, p.careful_keys}};
         for (const auto &[stage, keys] : stages)
             output.update(stage).reorder(row, dim, keys.x, keys.y).vectorize(row, lanes).unroll(row).unroll(dim);
+        // A branch between a product and its addition would keep them from being fused, as those of the other stages are.
+        output.update(dsl::BlockState::careful).specialize(a.inputs.dropout.used());
         // Unfused additions in a row the compiler sums in another order, and then blocks with NaN in masked values would differ in a bit.
         if (machine.fused) output.update(dsl::BlockState::finite).unroll(p.finite_keys.x, 3);
     }
