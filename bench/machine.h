@@ -40,4 +40,8 @@ private:
  * last-level cache, at most 1 GiB and half of the available memory. 0 if there is no memory for it. */
 double measure_read_bandwidth(int32_t threads);
 
+/** GB/s (10^9) read and written together by `threads` threads that copy such a buffer, with ordinary stores or past the caches, whichever
+ * is faster. 0 if there is no memory for it. */
+double measure_copy_bandwidth(int32_t threads);
+
 } // namespace attune::bench

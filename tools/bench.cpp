@@ -13,6 +13,7 @@
 #include "bench/half.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
+#include "bench/rows.h"
 #include "bench_report.h"
 #include "commands.h"
 #include "cuda_bench.h"
@@ -27,7 +28,7 @@ struct BenchOptions {
     std::string case_name, shape, mask, dtype = "f32", schedules; // empty: not given
     int64_t threads = 1;
     double seconds = 0.5;
-    bool masks = false, scaling = false, json = false;
+    bool masks = false, scaling = false, rows = false, json = false;
     std::string device = "cpu";
 };
 
@@ -120,8 +121,8 @@ private:
 
 /** Attention alone, on the usual cases or a shape. */
 void run_on_gpu(const BenchOptions &options) {
-    if (!options.case_name.empty() || options.masks || options.scaling)
-        bad_argument("--case, --masks and --scaling are for --device cpu; on cuda --shape and --mask say what is timed");
+    if (!options.case_name.empty() || options.masks || options.scaling || options.rows)
+        bad_argument("--case, --masks, --scaling and --rows are for --device cpu; on cuda --shape and --mask say what is timed");
     CudaBenchOptions cuda;
     cuda.schedules = chosen_schedules(options), cuda.type = parse_dtype(options.dtype), cuda.seconds = options.seconds,
     cuda.json = options.json;
@@ -135,8 +136,26 @@ void run_on_gpu(const BenchOptions &options) {
     run_cuda_bench(cuda);
 }
 
+/** Kernels that memory limits. */
+void run_rows(const BenchOptions &options) {
+    if (options.dtype != "f32") bad_argument("--dtype is {}; --rows times f32", options.dtype);
+    if (!options.mask.empty()) bad_argument("--mask is {}; what --rows times has none", options.mask);
+    bench::Settings settings{chosen_schedules(options), static_cast<int32_t>(options.threads), options.seconds, {}};
+    require_ok(bench::check_rows(settings)); // before anything takes time
+    Progress progress;
+    progress.show("measuring how fast memory is copied");
+    RowReport report(settings.threads, bench::measure_copy_bandwidth(settings.threads), options.json);
+    settings.report = [&](double fraction) { progress.show(fmt::format("timing {:.0f} %", 100 * fraction)); };
+    require_ok(bench::measure_rows(settings, [&](const bench::RowCase &c, const bench::CaseResult &result) {
+        progress.show("");
+        report.add(c, result);
+    }));
+    report.finish();
+}
+
 void run_bench(const BenchOptions &options) {
     if (options.device == "cuda") return run_on_gpu(options);
+    if (options.rows) return run_rows(options);
     const attune_type type = parse_dtype(options.dtype);
     std::vector<bench::Case> cases = chosen_cases(options);
     for (bench::Case &c : cases)
@@ -181,9 +200,11 @@ void add_bench(CLI::App &parent) {
     CLI::Option *masks = app->add_flag("--masks", options->masks, "Every kind of mask at 4096 tokens, instead of the named cases");
     CLI::Option *scaling =
         app->add_flag("--scaling", options->scaling, "A window of 256 over 4096 to 65536 tokens, and the exponent of its time");
-    for (CLI::Option *instead : {masks, scaling})
+    CLI::Option *rows = app->add_flag("--rows", options->rows, "Softmax and rotary embedding, instead of attention: shares of copying");
+    for (CLI::Option *instead : {masks, scaling, rows})
         instead->disable_flag_override()->excludes(name)->excludes(shape);
-    masks->excludes(scaling);
+    masks->excludes(scaling)->excludes(rows);
+    scaling->excludes(rows);
     add_text(*app, "--dtype", options->dtype, "Type of the tensors: f32, f16 or bf16");
     add_text(*app, "--schedule", options->schedules,
              "Schedules to time in turn, with commas between them; by default the one that Attune chooses for the case");

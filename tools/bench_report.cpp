@@ -91,4 +91,44 @@ void BenchReport::print_json(const bench::Case &c, const bench::Measurement &m) 
     std::fflush(stdout); // a line as soon as there is one, in a pipe too
 }
 
+RowReport::RowReport(int32_t threads, double copy_gbps, bool json)
+    : threads_(threads), copy_gbps_(copy_gbps),
+      json_(json), table_{{"case", "schedule", "ms", "GB/s", "share", "max error"},
+                          {Align::left, Align::left, Align::right, Align::right, Align::right, Align::right},
+                          {}} {
+    if (json_) return;
+    fmt::print("f32, {} thread{}, {}: copies {:.1f} GB/s, read and written together, last-level cache {}\n\n", threads,
+               threads == 1 ? "" : "s", attune_cpu_class(), copy_gbps, bytes_text(bench::last_level_cache_bytes()));
+    std::fflush(stdout);
+}
+
+void RowReport::add(const bench::RowCase &c, const bench::CaseResult &result) {
+    if (result.capped)
+        fmt::print(stderr, "attune: {} rotates over {} of input, as memory allows, not four times the last-level cache\n", c.name,
+                   bytes_text(static_cast<int64_t>(c.bytes() / 2) * result.copies));
+    for (const bench::Measurement &m : result.schedules) {
+        const double gbps = c.bytes() / m.seconds * 1e-9;
+        if (json_) {
+            const nlohmann::ordered_json line = {{"case", c.name},
+                                                 {"schedule", m.schedule},
+                                                 {"dtype", "f32"},
+                                                 {"threads", threads_},
+                                                 {"ms", rounded(m.seconds * 1e3)},
+                                                 {"gbps", rounded(gbps)},
+                                                 {"copy_gbps", rounded(copy_gbps_)},
+                                                 {"max_error", rounded(m.max_error)}};
+            fmt::print("{}\n", line.dump());
+            std::fflush(stdout);
+            continue;
+        }
+        const std::string share = copy_gbps_ > 0 ? fmt::format("{:.1f} % of copying", 100 * gbps / copy_gbps_) : "unknown";
+        table_.rows.push_back({c.name, m.schedule, fmt::format("{:.4g}", m.seconds * 1e3), fmt::format("{:.2f}", gbps), share,
+                               fmt::format("{:.1e}", m.max_error)});
+    }
+}
+
+void RowReport::finish() const {
+    if (!json_) table_.print();
+}
+
 } // namespace attune::tools

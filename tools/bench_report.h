@@ -7,6 +7,7 @@
 #include "bench/cases.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
+#include "bench/rows.h"
 #include "table.h"
 
 namespace attune::tools {
@@ -31,6 +32,20 @@ private:
     attune_type type_;
     const bench::FmaPeak &peak_;
     double read_gbps_;
+    bool json_;
+    Table table_;
+};
+
+/** The same of kernels that memory limits: the rate of reading and writing beside that of copying. */
+class RowReport {
+public:
+    RowReport(int32_t threads, double copy_gbps, bool json);
+    void add(const bench::RowCase &c, const bench::CaseResult &result);
+    void finish() const;
+
+private:
+    int32_t threads_;
+    double copy_gbps_;
     bool json_;
     Table table_;
 };

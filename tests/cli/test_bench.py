@@ -68,6 +68,17 @@ class Bench(command.CommandTest):
         self.assertEqual(fit["schedule"], "flash")
         self.assertGreater(fit["scaling_exponent"], 0)
 
+    def test_rows(self):
+        lines = [json.loads(line) for line in self.run_well("bench", *QUICK, "--rows").splitlines()]
+        self.assertEqual([line["case"] for line in lines],
+                         ["softmax_128", "softmax_4096", "log_softmax_50257", "rotary_half_128", "rotary_interleaved_128"])
+        for line in lines:
+            self.assertEqual(list(line), ["case", "schedule", "dtype", "threads", "ms", "gbps", "copy_gbps", "max_error"])
+            self.assertEqual(line["schedule"], "vectorized")
+            self.assertLessEqual(line["max_error"], 1e-6)
+            self.assertGreater(line["copy_gbps"], 0.1)
+        self.assertAlmostEqual(lines[1]["gbps"] * lines[1]["ms"] * 1e6 / (2 * 4096 * 4096 * 4), 1, delta=2e-3)  # each number read and written
+
     def test_one_query_rotates_over_memory(self):
         line = self.line("--shape", "1,4,1,1,4096,128")
         self.assert_reads(2 * 4096 * 128 * 4, line)
@@ -89,7 +100,9 @@ class Bench(command.CommandTest):
             (("--dtype", "f64"), ("--dtype", "f64", "f32, f16 or bf16")), (("--schedule", "flash,flash"), "flash"), (("--schedule", "flash,"), "--schedule"),
             (("--case", "short_d64", "--schedule", "nonsense"), "nonsense"), (("--case", "short_d64", "--mask", "nonsense"), "nonsense"),
             (("--shape", "1,1,1,20,30,4", "--mask", "causal"), "causal"), (("--seconds", "0"), "--seconds"), (("--seconds", "nan"), "--seconds"),
-            (("--threads", "0"), "--threads"), (("--masks", "--scaling"), "--masks"), (("--scaling", "--case", "short_d64"), "--case")]:
+            (("--threads", "0"), "--threads"), (("--masks", "--scaling"), "--masks"), (("--scaling", "--case", "short_d64"), "--case"),
+            (("--rows", "--masks"), "--rows"), (("--rows", "--dtype", "bf16"), ("--dtype", "bf16")), (("--rows", "--mask", "causal"), "--mask"),
+            (("--rows", "--schedule", "nonsense"), "nonsense")]:
             with self.subTest(arguments):
                 self.refuse("bench", *arguments, says=says)
 

@@ -1,0 +1,178 @@
+#include "bench/rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "bench/buffer.h"
+#include "bench/machine.h"
+#include "bench/threads.h"
+
+namespace attune::bench {
+namespace {
+
+constexpr double rotary_base = 10000.0;
+
+bool is_rotary(const RowCase &c) { return std::string_view(c.operation).substr(0, 6) == "rotary"; }
+
+/** Schedule "" of an operation: the first that is linked in for the CPU. */
+std::string default_schedule(const char *operation) {
+    for (int32_t i = 0; i < attune_kernel_count(); ++i)
+        if (const attune_kernel *kernel = attune_kernel_at(i);
+            std::strcmp(kernel->operation, operation) == 0 && kernel->device == ATTUNE_CPU && kernel->dtype == ATTUNE_F32)
+            return kernel->schedule;
+    return "";
+}
+
+Status run(const RowCase &c, const std::string &schedule, float *x, float *y, Call &call) {
+    const TensorView from(x, {c.heads, c.rows, c.columns}), to(y, {c.heads, c.rows, c.columns});
+    if (is_rotary(c)) {
+        RotaryOptions options;
+        options.base = rotary_base, options.schedule = schedule;
+        options.layout = std::strcmp(c.operation, "rotary_half") == 0 ? ATTUNE_ROTARY_HALF : ATTUNE_ROTARY_INTERLEAVED;
+        return rotary(from, to, options, &call);
+    }
+    SoftmaxOptions options;
+    options.log = std::strcmp(c.operation, "log_softmax") == 0, options.schedule = schedule;
+    return softmax(from, to, options, &call);
+}
+
+std::vector<double> exact_softmax(const float *x, int64_t columns, bool log) {
+    std::vector<double> y(x, x + columns);
+    const double largest = *std::max_element(y.begin(), y.end());
+    double sum = 0;
+    for (double value : y)
+        sum += std::exp(value - largest);
+    for (double &value : y)
+        value = log ? value - largest - std::log(sum) : std::exp(value - largest) / sum;
+    return y;
+}
+
+/** Su et al., arXiv 2104.09864, equation 34, at `position`. */
+std::vector<double> exact_rotary(const float *x, int64_t columns, int64_t position, bool half) {
+    std::vector<double> y(static_cast<std::size_t>(columns));
+    for (int64_t pair = 0; pair < columns / 2; ++pair) {
+        const double angle = double(position) * std::pow(rotary_base, -2.0 * double(pair) / double(columns));
+        const int64_t first = half ? pair : 2 * pair, second = half ? pair + columns / 2 : first + 1;
+        y[static_cast<std::size_t>(first)] = x[first] * std::cos(angle) - x[second] * std::sin(angle);
+        y[static_cast<std::size_t>(second)] = x[first] * std::sin(angle) + x[second] * std::cos(angle);
+    }
+    return y;
+}
+
+/** Of the first rows, the last, and some between. */
+double max_error(const RowCase &c, const float *x, const float *y) {
+    constexpr int64_t checked = 16;
+    const int64_t rows = c.heads * c.rows;
+    double largest = 0, error = 0;
+    for (int64_t i = 0; i < checked; ++i) {
+        const int64_t row = i * (rows - 1) / (checked - 1);
+        const float *from = x + row * c.columns;
+        const std::vector<double> exact = is_rotary(c)
+                                              ? exact_rotary(from, c.columns, row % c.rows, std::strcmp(c.operation, "rotary_half") == 0)
+                                              : exact_softmax(from, c.columns, std::strcmp(c.operation, "log_softmax") == 0);
+        for (int64_t column = 0; column < c.columns; ++column) {
+            const double want = exact[static_cast<std::size_t>(column)], off = std::abs(y[row * c.columns + column] - want);
+            largest = std::max(largest, std::abs(want));
+            if (!(off <= error)) error = off; // NaN is an error too
+        }
+    }
+    return error / largest;
+}
+
+/** Copies of an input, and as many outputs. */
+struct Copies {
+    Buffer x, y;
+    int64_t count, elements; // of one
+
+    Copies(int64_t copies, int64_t numbers)
+        : x(make_buffer(copies * numbers)), y(make_buffer(copies * numbers)), count(copies), elements(numbers) {
+        std::mt19937_64 random(0);
+        std::normal_distribution<float> normal;
+        std::generate_n(x.get(), elements, [&] { return normal(random); });
+        for (int64_t copy = 1; copy < count; ++copy)
+            std::copy_n(x.get(), elements, x_of(copy));
+        std::fill_n(y.get(), count * elements, 0.0f); // so that all its pages are there
+    }
+    float *x_of(int64_t copy) const { return x.get() + copy * elements; }
+    float *y_of(int64_t copy) const { return y.get() + copy * elements; }
+};
+
+} // namespace
+
+const std::vector<RowCase> &row_cases() {
+    static const std::vector<RowCase> cases = {
+        {"softmax_128", "softmax", 1, 131072, 128},
+        {"softmax_4096", "softmax", 1, 4096, 4096},
+        {"log_softmax_50257", "log_softmax", 1, 334, 50257},
+        {"rotary_half_128", "rotary_half", 32, 4096, 128},
+        {"rotary_interleaved_128", "rotary_interleaved", 32, 4096, 128},
+    };
+    return cases;
+}
+
+namespace {
+
+int64_t numbers(const RowCase &c) { return c.heads * c.rows * c.columns; }
+
+Result<CaseResult> measure(const RowCase &c, const Settings &settings, const Copies &copies) {
+    CaseResult result{{}, copies.count, false};
+    Call call(settings.threads);
+    for (const std::string &schedule : settings.schedules) {
+        std::fill_n(copies.y_of(0), copies.elements, std::numeric_limits<float>::quiet_NaN()); // what isn't written must not pass
+        if (const Status status = run(c, schedule, copies.x_of(0), copies.y_of(0), call); !status) return status;
+        result.schedules.push_back({schedule.empty() ? default_schedule(c.operation) : schedule, std::numeric_limits<double>::infinity(),
+                                    max_error(c, copies.x_of(0), copies.y_of(0)), static_cast<int64_t>(call.workspace_bytes)});
+    }
+    const double budget = settings.seconds * double(settings.schedules.size()), start = now();
+    for (double elapsed = 0; elapsed < budget; elapsed = now() - start) {
+        if (settings.report) settings.report(elapsed / budget);
+        for (std::size_t s = 0; s < settings.schedules.size(); ++s) {
+            const double begin = now();
+            for (int64_t copy = 0; copy < copies.count; ++copy)
+                if (const Status status = run(c, settings.schedules[s], copies.x_of(copy), copies.y_of(copy), call); !status) return status;
+            double &fastest = result.schedules[s].seconds;
+            fastest = std::min(fastest, (now() - begin) / double(copies.count));
+        }
+    }
+    return result;
+}
+
+} // namespace
+
+Status check_rows(const Settings &settings) {
+    std::vector<float> x(2), y(2);
+    Call call(settings.threads);
+    for (const std::string &schedule : settings.schedules)
+        for (RowCase c : row_cases()) {
+            c.heads = c.rows = 1, c.columns = 2;
+            if (const Status status = run(c, schedule, x.data(), y.data(), call); !status) return status;
+        }
+    return {};
+}
+
+Status measure_rows(const Settings &settings, const std::function<void(const RowCase &, const CaseResult &)> &add) {
+    int64_t most = 0;
+    for (const RowCase &c : row_cases())
+        most = std::max(most, numbers(c));
+    const double bytes = double(most) * sizeof(float), available = double(available_memory_bytes());
+    const auto wanted = static_cast<int64_t>(std::ceil(4.0 * double(last_level_cache_bytes()) / bytes));
+    const auto fitting = static_cast<int64_t>(0.5 * available / (2 * bytes));
+    if (fitting < 1)
+        return {ATTUNE_OUT_OF_MEMORY,
+                fmt::format("--rows takes {:.1f} GB; {:.1f} GB of memory are available", 2 * bytes * 1e-9, available * 1e-9)};
+    const Copies copies(std::min(wanted, fitting), most);
+    for (const RowCase &c : row_cases()) {
+        Result<CaseResult> result = measure(c, settings, copies);
+        if (!result) return result.status();
+        result->capped = copies.count < wanted;
+        add(c, *result);
+    }
+    return {};
+}
+
+} // namespace attune::bench

@@ -1,0 +1,34 @@
+// Kernels that read every number of a tensor once and write one for it, so that memory is what limits them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "attune/attune.hpp"
+#include "bench/measure.h"
+
+namespace attune::bench {
+
+struct RowCase {
+    std::string name;
+    const char *operation; // as in attune_kernel: "softmax", "log_softmax", "rotary_half" or "rotary_interleaved"
+    int64_t heads, rows, columns;
+
+    /** Bytes read and bytes written by one call. */
+    double bytes() const { return 2.0 * double(heads * rows * columns) * sizeof(float); }
+};
+
+/** Softmax over rows of several lengths and rotary embedding of a long prompt, f32, some 128 MiB read and written each. */
+const std::vector<RowCase> &row_cases();
+
+/** What measure_rows() would answer at once: what the library says of the schedules. */
+Status check_rows(const Settings &settings);
+
+/** Times each schedule on each case in turn, as measure() does for attention, over copies of the tensors that outgrow four times the
+ * last-level cache, and hands over each case's results. max_error is relative to the largest exact value. Errors: what the library says of
+ * a schedule; ATTUNE_OUT_OF_MEMORY where the tensors don't fit. */
+Status measure_rows(const Settings &settings, const std::function<void(const RowCase &, const CaseResult &)> &add);
+
+} // namespace attune::bench
