@@ -124,7 +124,7 @@ Result<CaseResult> measure(const RowCase &c, const Settings &settings, const Cop
     Call call(settings.threads);
     for (const std::string &schedule : settings.schedules) {
         std::fill_n(copies.y_of(0), copies.elements, std::numeric_limits<float>::quiet_NaN()); // what isn't written must not pass
-        if (const Status status = run(c, schedule, copies.x_of(0), copies.y_of(0), call); !status) return status;
+        if (Status status = run(c, schedule, copies.x_of(0), copies.y_of(0), call); !status) return status;
         result.schedules.push_back({schedule.empty() ? default_schedule(c.operation) : schedule, std::numeric_limits<double>::infinity(),
                                     max_error(c, copies.x_of(0), copies.y_of(0)), static_cast<int64_t>(call.workspace_bytes)});
     }
@@ -134,7 +134,7 @@ Result<CaseResult> measure(const RowCase &c, const Settings &settings, const Cop
         for (std::size_t s = 0; s < settings.schedules.size(); ++s) {
             const double begin = now();
             for (int64_t copy = 0; copy < copies.count; ++copy)
-                if (const Status status = run(c, settings.schedules[s], copies.x_of(copy), copies.y_of(copy), call); !status) return status;
+                if (Status status = run(c, settings.schedules[s], copies.x_of(copy), copies.y_of(copy), call); !status) return status;
             double &fastest = result.schedules[s].seconds;
             fastest = std::min(fastest, (now() - begin) / double(copies.count));
         }
@@ -150,7 +150,7 @@ Status check_rows(const Settings &settings) {
     for (const std::string &schedule : settings.schedules)
         for (RowCase c : row_cases()) {
             c.heads = c.rows = 1, c.columns = 2;
-            if (const Status status = run(c, schedule, x.data(), y.data(), call); !status) return status;
+            if (Status status = run(c, schedule, x.data(), y.data(), call); !status) return status;
         }
     return {};
 }
