@@ -15,9 +15,10 @@ namespace attune::dsl {
 struct DecodeBlocking {
     int keys_per_chunk = 1; // a multiple of keys_per_panel * streams
     int keys_per_panel = 1; // what is skipped at once
-    int streams = 1;        // panels that are read side by side, a chunk's length apart over their number
+    int streams = 1;        // of panels that are read side by side
+    bool in_turn = false;   // whether they follow one another; else they are a chunk's length over their number apart
     int lanes = 1;          // channels in a vector
-    int keys_ahead = 0;     // of the one that is read, that one of the same stream is asked for; 0: no prefetches
+    int bytes_ahead = 0;    // of what is read, that much further on in the same stream is asked for; 0: no prefetches
 
     int panels_per_chunk() const { return keys_per_chunk / keys_per_panel; }
     int steps_per_chunk() const { return panels_per_chunk() / streams; }
@@ -40,8 +41,9 @@ struct Decode {
 
     Halide::Func query;             // (dim, row, head, batch), scaled
     Halide::Func key, value;        // (channel, vector, lane, stream, step, chunk, head, batch): whole vectors as they are read, in f32
-    Halide::Func dot;               // (stream * lanes + channel, lane, step, row, chunk, head, batch): by lane of the channels
-    std::vector<Halide::Func> sums; // as `dot`, neighbours added up, in the last one all channels of a stream
+    Halide::Func dot;               // (number * lanes + channel, group, stream of the group, step, row, chunk, head, batch): by lane of the
+                                    // channels, of the keys that are computed side by side, as many as there are streams
+    std::vector<Halide::Func> sums; // as `dot`, neighbours added up, in the last one all channels of a key
     Halide::Func masked;            // (lane, stream, step, row, chunk, head, batch): the score, -inf where masked, in stages
     Halide::RDom dims, rest_dims, neighbours;
     enum Stage { store, cap, relative, bias, attend, intervals };
@@ -75,8 +77,6 @@ struct Decode {
     Halide::Func lse;       // (token, query head, batch)
 
     Halide::Expr value_vectors() const { return (inputs.value_dim + blocking.lanes - 1) / blocking.lanes; }
-    /** `row`; past the last one, which schedules may compute and nothing reads, the last. */
-    Halide::Expr row_or_last() const { return min(axes::row, rows_per_head() - 1); }
     Halide::Expr rows_per_head() const { return inputs.queries * inputs.heads_per_group; }
 };
 

@@ -1,6 +1,8 @@
 // Which keys of a chunk are looked at, and where the streams find them.
 #include "dsl/decode_parts.h"
 
+#include <algorithm>
+
 #include "dsl/axes.h"
 #include "dsl/prefetch.h"
 
@@ -49,10 +51,15 @@ void declare_listed_panels(Decode &d) {
     at(select(d.panels.x == 0, 1 + clamp(count, 0, panels - 1), 0)) = select(d.panels.x == 0, d.panels.y, count + 1);
 }
 
+// The slot of the list that holds panel `of_stream` of a step.
+Expr slot_of(const Decode &d, const Expr &of_stream, const Expr &at_step) {
+    return d.blocking.in_turn ? at_step * d.blocking.streams + of_stream : of_stream * steps(d) + at_step;
+}
+
 // Where panels begin. Past the last one it comes again, and keys that no row may attend to give way to the nearest that one may.
 void declare_places(Decode &d) {
     const int last = d.blocking.panels_per_chunk() - 1;
-    Expr slot = clamp(min(stream * steps(d) + step, listed_count(d) - 1), 0, last);
+    Expr slot = clamp(min(slot_of(d, stream, step), listed_count(d) - 1), 0, last);
     Expr listed = clamp(d.list(1 + slot, chunk, head, batch), 0, last);
     d.begin(stream, step, chunk, head, batch) = chunk * d.blocking.keys_per_chunk + listed * d.blocking.keys_per_panel;
     Expr key = d.begin(stream, step, chunk, head, batch) + lane;
@@ -78,13 +85,18 @@ RDom steps_of(const Decode &d, const std::string &name, const Expr &used) {
 
 Expr panel_begin(const Decode &d, const Expr &of_stream, const Expr &at_step) { return d.begin(of_stream, at_step, chunk, head, batch); }
 
+Expr comes_again(const Decode &d, const Expr &of_stream, const Expr &at_step) { return slot_of(d, of_stream, at_step) >= listed_count(d); }
+
 Expr read_key(const Decode &d, const Expr &of_lane, const Expr &of_stream, const Expr &at_step) {
     return Halide::unsafe_promise_clamped(d.read(of_lane, of_stream, at_step, chunk, head, batch), 0, d.inputs.keys - 1);
 }
 
-Expr prefetched(const Decode &d, const Expr &now, const Func &ahead, const Expr &c) {
-    const int tokens = d.blocking.keys_ahead;
-    return tokens > 0 ? with_prefetch(now, ahead(c, read_key(d, lane, stream, step), tokens, head, batch)) : now;
+Expr prefetched(const Decode &d, const Expr &now, const Func &ahead, const Expr &width) {
+    const int bytes = ahead.types().front().bytes(), lanes = d.blocking.lanes, line = 64;
+    if (d.blocking.bytes_ahead == 0) return now;
+    Expr tokens = max(d.blocking.bytes_ahead / (width * bytes), 1);
+    Expr later = ahead(vector * lanes + channel, read_key(d, lane, stream, step), tokens, head, batch);
+    return with_prefetch(now, later, vector % std::max(line / (lanes * bytes), 1) == 0);
 }
 
 Expr rest_count(const Expr &width, int lanes) { return (width % lanes + lanes - 1) / lanes; }

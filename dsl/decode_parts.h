@@ -24,13 +24,14 @@ Halide::Expr steps(const Decode &d);
 /** Streams and steps (stream, step) as an RDom; none where not `used`. */
 Halide::RDom steps_of(const Decode &d, const std::string &name, const Halide::Expr &used = Halide::Internal::const_true());
 
-/** The first key of the panel that a stream has at a step, and the key to read for one of its lanes: the nearest that some row may attend
- * to. Past the last panel it comes again. */
+/** The first key of the panel that a stream has at a step, whether that panel was listed before, and the key to read for one of its lanes:
+ * the nearest that some row may attend to. Past the last panel it comes again. */
 Halide::Expr panel_begin(const Decode &d, const Halide::Expr &of_stream, const Halide::Expr &at_step);
+Halide::Expr comes_again(const Decode &d, const Halide::Expr &of_stream, const Halide::Expr &at_step);
 Halide::Expr read_key(const Decode &d, const Halide::Expr &of_lane, const Halide::Expr &of_stream, const Halide::Expr &at_step);
 
-/** `now`, channel c of a key or value, with the channel of a later one in the same stream asked for. */
-Halide::Expr prefetched(const Decode &d, const Halide::Expr &now, const Halide::Func &ahead, const Halide::Expr &c);
+/** `now`, vector `vector` of the `width` channels of a key or value, with that of a later one in the same stream asked for. */
+Halide::Expr prefetched(const Decode &d, const Halide::Expr &now, const Halide::Func &ahead, const Halide::Expr &width);
 
 /** Whether some channels may be left that fill no vector; and 1 where some are, else 0. */
 bool has_rest(const Halide::Expr &width, int lanes);

@@ -14,35 +14,49 @@ using Halide::RDom;
 
 namespace {
 
-void declare_dot(Decode &d) {
+// The keys whose scores are made side by side are a group: a lane of every stream, or neighbours in a panel.
+struct Groups {
+    const Decode &d;
+    const Halide::Var group{"group"}, of_stream{"of_stream"};
+
+    int in_panel() const { return d.blocking.in_turn ? d.blocking.keys_per_panel / d.blocking.streams : d.blocking.keys_per_panel; }
+    int with_groups() const { return d.blocking.in_turn ? d.blocking.streams : 1; } // streams
+    // Where key `number` of a group has its place.
+    Expr lane(const Expr &number, const Expr &group) const { return d.blocking.in_turn ? group * d.blocking.streams + number : group; }
+    Expr stream(const Expr &number, const Expr &of_stream) const { return d.blocking.in_turn ? of_stream : number; }
+};
+
+void declare_dot(Decode &d, const Groups &groups) {
     const AttentionInputs &in = d.inputs;
     const int lanes = d.blocking.lanes;
     const Cell of_row = cell_of_row(in, row, 0);
     // Past the last channel it comes again, to fill a vector.
     Expr c = has_rest(in.head_dim, lanes) ? min(likely(dim), in.head_dim - 1) : Expr(dim);
     d.query(dim, row, head, batch) = in.query_channel(c, of_row.query, of_row.head, batch) * in.scale;
-    auto key_channel = [&](const Expr &c, const Expr &of_stream) {
-        return in.key_channel(c, read_key(d, lane, of_stream, step), head * in.heads_per_group, batch);
+    auto key_channel = [&](const Expr &c, const Expr &of_lane, const Expr &of_stream) {
+        return in.key_channel(c, read_key(d, of_lane, of_stream, step), head * in.heads_per_group, batch);
     };
-    Expr whole = vector * lanes + channel;
-    d.key(channel, vector, lane, stream, step, chunk, head, batch) = prefetched(d, key_channel(whole, stream), in.key_ahead, whole);
-    // Sums by channel of all streams side by side, so that neighbours can be added up until there is one for each stream.
-    Expr of_stream = channel / lanes, of_channel = channel % lanes;
-    auto dot = [&]() -> Halide::FuncRef { return d.dot(channel, lane, step, row, chunk, head, batch); };
-    auto query = [&](const Expr &v) { return d.query(v * lanes + of_channel, d.row_or_last(), head, batch); };
+    d.key(channel, vector, lane, stream, step, chunk, head, batch) =
+        prefetched(d, key_channel(vector * lanes + channel, lane, stream), in.key_ahead, in.head_dim);
+    // Sums by channel of a group's keys side by side, so that neighbours can be added up until there is one for each key.
+    const Expr of_channel = channel % lanes;
+    const Halide::Var &group = groups.group, &of_stream = groups.of_stream;
+    const Expr key_lane = groups.lane(channel / lanes, group), key_stream = groups.stream(channel / lanes, of_stream);
+    auto dot = [&]() -> Halide::FuncRef { return d.dot(channel, group, of_stream, step, row, chunk, head, batch); };
+    auto query = [&](const Expr &v) { return d.query(v * lanes + of_channel, row, head, batch); };
     d.dims = RDom(0, in.head_dim / lanes, "dims"), d.rest_dims = RDom(0, rest_count(in.head_dim, lanes), "rest_dims");
     d.rest_dims.where(of_channel < in.head_dim % lanes);
     dot() = 0.0f;
-    dot() += query(d.dims) * d.key(of_channel, d.dims, lane, of_stream, step, chunk, head, batch);
+    dot() += query(d.dims) * d.key(of_channel, d.dims, key_lane, key_stream, step, chunk, head, batch);
     Expr rest = in.head_dim / lanes + d.rest_dims;
-    if (has_rest(in.head_dim, lanes)) dot() += query(rest) * key_channel(rest * lanes + of_channel, of_stream);
+    if (has_rest(in.head_dim, lanes)) dot() += query(rest) * key_channel(rest * lanes + of_channel, key_lane, key_stream);
     d.neighbours = RDom(0, 2, "neighbours");
     for (int left = lanes / 2; left > 0; left /= 2) {
         const Func before = d.sums.empty() ? d.dot : d.sums.back();
-        auto at = [&](const Expr &c) { return before(c, lane, step, row, chunk, head, batch); };
+        auto at = [&](const Expr &c) { return before(c, group, of_stream, step, row, chunk, head, batch); };
         Func sum("sums_by_" + std::to_string(left));
-        sum(channel, lane, step, row, chunk, head, batch) = 0.0f;
-        sum(channel, lane, step, row, chunk, head, batch) += at(channel * 2 + d.neighbours);
+        sum(channel, group, of_stream, step, row, chunk, head, batch) = 0.0f;
+        sum(channel, group, of_stream, step, row, chunk, head, batch) += at(channel * 2 + d.neighbours);
         d.sums.push_back(sum);
     }
 }
@@ -51,7 +65,8 @@ void declare_dot(Decode &d) {
 
 void declare_decode_scores(Decode &d) {
     const AttentionInputs &in = d.inputs;
-    declare_dot(d);
+    const Groups groups{d};
+    declare_dot(d, groups);
     auto at = [&](const RDom &r) -> Halide::FuncRef { return d.masked(lane, r.x, r.y, row, chunk, head, batch); };
     auto key_of = [&](const RDom &r) { return panel_begin(d, r.x, r.y) + lane; };
     // Keys past the last one have no cell in a tensor.
@@ -62,8 +77,10 @@ void declare_decode_scores(Decode &d) {
     };
     auto cell = [&](const RDom &r) { return cell_of_row(in, row, Halide::unsafe_promise_clamped(key_of(r), 0, in.keys - 1)); };
     d.masked(lane, stream, step, row, chunk, head, batch) = Halide::undef<float>();
-    const RDom store = steps_of(d, "store_steps");
-    at(store) = d.sums.back()(store.x, lane, store.y, row, chunk, head, batch);
+    RDom store(0, d.blocking.streams, 0, groups.in_panel(), 0, groups.with_groups(), 0, d.blocking.steps_per_chunk(), "store_steps");
+    store.where(store.w < steps(d));
+    d.masked(groups.lane(store.x, store.y), groups.stream(store.x, store.z), store.w, row, chunk, head, batch) =
+        d.sums.back()(store.x, store.y, store.z, store.w, row, chunk, head, batch);
 
     const RDom cap = steps_of(d, "cap_steps", in.softcap > 0.0f);
     at(cap) = softcap(at(cap), in.softcap);
@@ -87,7 +104,7 @@ void declare_decode_scores(Decode &d) {
     const KeyIntervals &intervals = in.intervals;
     Expr begin = select(gaps.y == 0, 0, intervals.end(max(gaps.y - 1, 0), of_row));
     Expr end = select(gaps.y == intervals.count, Halide::Int(32).max(), intervals.begin(min(gaps.y, intervals.count - 1), of_row));
-    Expr repeated = gaps.x * steps(d) + gaps.z >= listed_count(d);
+    Expr repeated = comes_again(d, gaps.x, gaps.z);
     Expr score = d.masked(lane, gaps.x, gaps.z, row, chunk, head, batch);
     d.masked(lane, gaps.x, gaps.z, row, chunk, head, batch) = mask_score(score, !(repeated || (of_row.key >= begin && of_row.key < end)));
     d.stages = {store, cap, relative, bias, attend, gaps};

@@ -24,12 +24,12 @@ void declare_output(Decode &d) {
     };
     Expr c = vector * lanes + channel;
     d.value(channel, vector, lane, stream, step, chunk, head, batch) =
-        prefetched(d, value_channel(c, lane, stream, step), in.value_ahead, c);
+        prefetched(d, value_channel(c, lane, stream, step), in.value_ahead, in.value_dim);
     auto output = [&](const Func &f, const Expr &v) -> Halide::FuncRef { return f(channel, v, row, chunk, head, batch); };
     auto of_step = [&](const Expr &v, const Expr &at) -> Halide::FuncRef { return d.step_output(channel, v, at, row, chunk, head, batch); };
 
     // A step's values are in the nearest cache when those channels of theirs follow that fill no vector.
-    auto share = [&](const RDom &r) { return d.share(r.x, r.y, step, d.row_or_last(), chunk, head, batch); };
+    auto share = [&](const RDom &r) { return d.share(r.x, r.y, step, row, chunk, head, batch); };
     d.values = RDom(0, panel_keys, 0, streams, 0, in.value_dim / lanes, "values");
     of_step(vector, step) = 0.0f;
     of_step(d.values.z, step) += share(d.values) * d.value(channel, d.values.z, d.values.x, d.values.y, step, chunk, head, batch);

@@ -47,7 +47,7 @@ class LowerPrefetches : public IRMutator {
 
     Expr visit(const Call *op) override {
         if (op->name != marker) return IRMutator::visit(op);
-        fetches_.push_back(fetch(address_of(op->args[1])));
+        if (!is_const_zero(simplify(op->args[2]))) fetches_.push_back(fetch(address_of(op->args[1])));
         return mutate(op->args[0]);
     }
 
@@ -62,7 +62,9 @@ class LowerPrefetches : public IRMutator {
 
 } // namespace
 
-Expr with_prefetch(const Expr &now, const Expr &later) { return Call::make(now.type(), marker, {now, later}, Call::PureExtern); }
+Expr with_prefetch(const Expr &now, const Expr &later, const Expr &wanted) {
+    return Call::make(now.type(), marker, {now, later, Halide::select(wanted, 1, 0)}, Call::PureExtern);
+}
 
 void lower_prefetches(Halide::Pipeline pipeline) { pipeline.add_custom_lowering_pass(new LowerPrefetches); }
 

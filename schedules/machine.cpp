@@ -10,17 +10,30 @@ const char *device_of(const Halide::Target &target) { return target.has_gpu_feat
 
 Machine machine(const Halide::Target &target, const Halide::Type &dtype) {
     if (target.has_gpu_feature()) return {"cuda", 32, 255, true, false};
-    if (target.has_feature(Halide::Target::AVX512_Zen4) && dtype.is_bfloat()) return {"x86-64-avx512_bf16", 16, 32, true, true};
+    if (target.has_feature(Halide::Target::AVX512_Zen4)) return {"x86-64-avx512_bf16", 16, 32, true, dtype.is_bfloat()};
     if (target.has_feature(Halide::Target::AVX512_Skylake)) return {"x86-64-avx512", 16, 32, true, false};
     if (target.has_feature(Halide::Target::AVX2)) return {"x86-64-avx2", 8, 16, true, false};
     return {"x86-64", 4, 16, false, false};
 }
 
-Tiles tuned_tiles(const Machine &machine, const std::string &schedule, int head_dim) {
+namespace {
+
+nlohmann::json tuned(const Machine &machine, const std::string &schedule, int head_dim) {
     const nlohmann::json sizes = nlohmann::json::parse(tuned_json(machine.name)).at(schedule);
     const std::string exact = "head_dim " + std::to_string(head_dim);
-    const nlohmann::json &t = sizes.contains(exact) ? sizes.at(exact) : sizes.at("any");
+    return sizes.contains(exact) ? sizes.at(exact) : sizes.at("any");
+}
+
+} // namespace
+
+Tiles tuned_tiles(const Machine &machine, const std::string &schedule, int head_dim) {
+    const nlohmann::json t = tuned(machine, schedule, head_dim);
     return {t.at("rows_per_tile"), t.at("tiles_per_task"), t.at("keys_per_block"), t.at("keys_per_panel"), t.at("value_step")};
+}
+
+Streams tuned_streams(const Machine &machine, const std::string &schedule, int head_dim) {
+    const nlohmann::json s = tuned(machine, schedule, head_dim);
+    return {s.at("keys_per_chunk"), s.at("keys_per_panel"), s.at("streams"), s.at("in_turn"), s.at("bytes_ahead")};
 }
 
 } // namespace attune::schedules

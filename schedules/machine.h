@@ -33,4 +33,15 @@ struct Tiles {
 /** The sizes for a schedule and head size (0: any), from schedules/tuned/<machine>.json. */
 Tiles tuned_tiles(const Machine &machine, const std::string &schedule, int head_dim);
 
+/** How a schedule that memory limits reads keys and values, tuned for a machine as Tiles are. */
+struct Streams {
+    int keys_per_chunk;
+    int keys_per_panel; // a divisor of keys_per_chunk / count
+    int count;          // that are read side by side
+    bool in_turn;       // whether they take the keys in turn; else each has its own part of a chunk
+    int bytes_ahead;    // of what is read, that much further on is asked for
+};
+
+Streams tuned_streams(const Machine &machine, const std::string &schedule, int head_dim);
+
 } // namespace attune::schedules

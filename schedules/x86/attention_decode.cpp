@@ -1,7 +1,11 @@
 // Split-KV decoding for x86: a chunk of keys of one key/value head at a time, whatever thread it falls to.
 //
-// Channels are the lanes of a vector, so that keys and values are read where the caller stores them, each once. Memory is the limit: four
-// streams a quarter of a chunk apart keep more of it busy than one (measured: 92 % of the read bandwidth with one, 98 % with four).
+// Channels are the lanes of a vector, so that keys and values are read where the caller stores them, each once. Memory is the limit. On an
+// Emerald Rapids core four streams a quarter of a chunk apart keep more of it busy than one (measured, without prefetches: 98 % of the read
+// bandwidth, and 92 % with one); on Zen 5 one after the other with prefetches 8 KiB ahead (100 %, and 81 to 91 % with four apart), so that
+// there the four keys whose scores are made at once are neighbours.
+#include <array>
+
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
 
@@ -13,6 +17,7 @@ using Halide::RVar;
 using Halide::Stage;
 using Halide::TailStrategy;
 using Halide::Var;
+using Halide::VarOrRVar;
 
 namespace {
 
@@ -97,10 +102,10 @@ private:
         list.update().unroll(d.panels.x);
     }
 
-    // One vector of as many keys as there are streams, in registers.
+    // One vector of each key whose scores are made side by side, in registers.
     void in_registers(Func f) const {
         one_of_each(f);
-        f.bound_extent(channel, lanes).bound_extent(step, 1).bound_extent(lane, 1).bound_extent(stream, streams);
+        f.bound_extent(channel, lanes).bound_extent(step, 1).bound_extent(lane, 1).bound_extent(stream, d.blocking.in_turn ? 1 : streams);
         f.vectorize(channel).unroll(stream);
     }
 
@@ -113,12 +118,12 @@ private:
             over_lanes(masked.update(i), d.stages[i]);
         const Halide::RDom &store = d.stages[dsl::Decode::store];
         by_rows(masked.update(dsl::Decode::store),
-                [&](Stage &s) { s.reorder(store.x, in_rows, rows, lane, store.y).unroll(store.x).unroll(in_rows); });
+                [&](Stage &s) { s.reorder(store.x, in_rows, rows, store.y, store.z, store.w).unroll(store.x).unroll(in_rows); });
         std::vector<Func> sums = d.sums;
         sums.push_back(dot);
         for (Func f : sums) {
             one_of_each(f);
-            f.compute_at(masked, rows).bound_extent(lane, 1).bound_extent(step, 1);
+            f.compute_at(masked, rows).bound_extent(f.args()[1], 1).bound_extent(f.args()[2], 1).bound_extent(step, 1);
         }
         int extent = lanes * streams;
         for (Func f : d.sums) {
@@ -134,7 +139,7 @@ private:
             const RVar &dims = i == 0 ? RVar(d.dims.x) : RVar(d.rest_dims.x);
             dot.update(i)
                 .split(channel, stream, of_channel, lanes)
-                .reorder(of_channel, row, stream, dims)
+                .reorder(of_channel, row, d.blocking.in_turn ? VarOrRVar(dims) : stream, d.blocking.in_turn ? VarOrRVar(stream) : dims)
                 .vectorize(of_channel)
                 .unroll(stream)
                 .unroll(row);
@@ -144,7 +149,7 @@ private:
     }
 
     void over_lanes(Stage stage, const Halide::RDom &steps) const {
-        std::vector<Halide::VarOrRVar> order = {lane};
+        std::vector<VarOrRVar> order = {lane};
         for (int i = 0; i < steps.dimensions(); i++)
             order.emplace_back(steps[i]);
         stage.reorder(order).vectorize(lane, lanes);
@@ -163,6 +168,11 @@ private:
         over_lanes(share.update(1), d.dropped);
     }
 
+    // The lanes (x) and streams (y) of a step, the inner first: keys in the order in which they are read.
+    std::array<RVar, 2> keys(const Halide::RDom &r) const {
+        return d.blocking.in_turn ? std::array<RVar, 2>{r.x, r.y} : std::array<RVar, 2>{r.y, r.x};
+    }
+
     void output() const {
         Func output = d.output, careful = d.careful, lane_bits = d.lane_bits, bits = d.output_bits;
         per_tile(output), per_tile(careful);
@@ -175,7 +185,7 @@ private:
         const RVar at_once("at_once"), vectors("vectors");
         by_rows(of_step.update(0), [&](Stage &s) {
             s.split(d.values.z, vectors, at_once, vectors_at_once, TailStrategy::GuardWithIf)
-                .reorder({channel, in_rows, at_once, d.values.y, d.values.x, vectors, rows})
+                .reorder({channel, in_rows, at_once, keys(d.values)[0], keys(d.values)[1], vectors, rows})
                 .vectorize(channel)
                 .unroll(in_rows);
             if (is_const(d.inputs.value_dim)) s.unroll(at_once);
@@ -186,14 +196,14 @@ private:
         if (of_step.num_update_definitions() > 1) {
             const Halide::RDom &r = d.rest_values;
             by_rows(of_step.update(1), [&](Stage &s) {
-                s.reorder({channel, in_rows, r.y, r.x, r.z, rows}).vectorize(channel).unroll(in_rows);
+                s.reorder({channel, in_rows, keys(r)[0], keys(r)[1], r.z, rows}).vectorize(channel).unroll(in_rows);
             });
         }
         const Halide::RDom &c = d.careful_values;
         Func careful_step = d.careful_step;
         one_of_each(careful_step);
         careful_step.compute_at(careful, d.careful_steps).bound_extent(step, 1).bound_extent(channel, lanes).vectorize(channel);
-        careful_step.update().reorder({channel, vector, c.y, c.x, row}).vectorize(channel);
+        careful_step.update().reorder({channel, vector, keys(c)[0], keys(c)[1], row}).vectorize(channel);
         careful.update().reorder(channel, vector, d.careful_steps, row).vectorize(channel);
         lane_bits.update().reorder(channel, d.outputs).vectorize(channel);
         bits.update().atomic().vectorize(d.channels_of_bits);
@@ -219,10 +229,12 @@ private:
 } // namespace
 
 // The chunks are the same for every number of threads and items, so that sums are made in the same order.
-dsl::DecodeBlocking decode_blocking(const Machine &machine, int, const Halide::Expr &) {
+dsl::DecodeBlocking decode_blocking(const Machine &machine, int head_dim, const Halide::Expr &) {
+    const Streams tuned = tuned_streams(machine, "decode", head_dim);
     dsl::DecodeBlocking blocking;
-    blocking.keys_per_chunk = 512, blocking.keys_per_panel = 16, blocking.streams = 4;
-    blocking.lanes = machine.float_lanes, blocking.keys_ahead = 4;
+    blocking.keys_per_chunk = tuned.keys_per_chunk, blocking.keys_per_panel = tuned.keys_per_panel;
+    blocking.streams = tuned.count, blocking.in_turn = tuned.in_turn, blocking.bytes_ahead = tuned.bytes_ahead;
+    blocking.lanes = machine.float_lanes;
     return blocking;
 }
 
