@@ -29,7 +29,7 @@ Expr address_of(const Expr &loading) {
     if (!first.load) throw Halide::CompileError("attune: nothing is loaded where a prefetch was asked for");
     const Load &load = *first.load;
     const Ramp *ramp = load.index.as<Ramp>();
-    Expr index = ramp ? ramp->base : load.index;
+    Expr index = ramp ? ramp->base : load.type.is_vector() ? Shuffle::make_extract_element(load.index, 0) : load.index;
     Expr base = Halide::reinterpret<uint64_t>(Variable::make(Halide::Handle(), load.name));
     return Halide::reinterpret(Halide::Handle(), base + Halide::cast<uint64_t>(index) * Expr(uint64_t(load.type.bytes())));
 }

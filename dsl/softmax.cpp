@@ -2,6 +2,7 @@
 
 #include "dsl/axes.h"
 #include "dsl/numeric.h"
+#include "dsl/prefetch.h"
 
 namespace attune::dsl {
 
@@ -32,18 +33,30 @@ Expr any_base2_scale(const Expr &temperature) { return base2_scale(clamp(tempera
 // An infinite score is itself the largest: it weighs 1, and not e^(inf - inf). Only a sum of weights can tell; shares of it are NaN.
 Expr weight_in_sum(const Expr &score, const Expr &weight) { return select(strict_equal(score, Halide::Float(32).max()), 1.0f, weight); }
 
+// Lane l and lane l + half of them, until `left` are left.
+template <typename Join> std::vector<Func> halved(Func lanes, const std::string &name, const SoftmaxShape &shape, const Join &join) {
+    const Halide::Var column = lanes.args()[0], lane = lanes.args()[1], row = lanes.args()[2];
+    std::vector<Func> halves;
+    for (int left = shape.lanes / 2; left >= shape.left; left /= 2) {
+        Func half(name + "_by_" + std::to_string(left));
+        half(column, lane, row) = join(lanes(column, lane, row), lanes(column, lane + left, row));
+        halves.push_back(lanes = half);
+    }
+    return halves;
+}
+
 } // namespace
 
 Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     Halide::Var column("column"), i("i"), row("row");
     const Halide::Var &lane = axes::lane;
-    const int lanes = options.lanes;
+    const int lanes = options.shape.lanes;
     Softmax s;
-    s.kind = options.kind;
+    s.kind = options.kind, s.extent = in.extent;
     s.score = Func("score"), s.lane_maximum = Func("lane_maximum"), s.maximum = Func("maximum"), s.weight = Func("weight");
     s.lane_sum = Func("lane_sum"), s.sum = Func("sum"), s.finish = Func("finish"), s.result = Func("softmax");
     s.chunks = Halide::RDom(0, (in.extent + lanes - 1) / lanes, "chunks");
-    s.lanes = Halide::RDom(0, lanes, "lanes");
+    s.lanes = Halide::RDom(0, options.shape.left, "lanes");
     s.special = {in.use_mask == 0};
 
     Expr counts = in.use_mask == 0 || in.mask(column, i, row) != 0;
@@ -53,16 +66,22 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     Expr at = s.chunks * lanes + lane, clamped = lanes == 1 ? at : min(likely(at), in.extent - 1);
     s.lane_maximum(column, lane, row) = masked_score();
     s.lane_maximum(column, lane, row) = max(s.lane_maximum(column, lane, row), s.score(column, clamped, row));
+    s.maxima = halved(s.lane_maximum, "maximum", options.shape, [](const Expr &a, const Expr &b) { return max(a, b); });
+    const Func maxima = s.maxima.empty() ? s.lane_maximum : s.maxima.back();
     s.maximum(column, row) = masked_score();
-    s.maximum(column, row) = max(s.maximum(column, row), s.lane_maximum(column, s.lanes, row));
+    s.maximum(column, row) = max(s.maximum(column, row), maxima(column, s.lanes, row));
 
     Expr score = s.score(column, i, row), maximum = s.maximum(column, row);
     Expr weight = relative_weight(score, maximum, any_base2_scale(in.temperature));
-    s.weight(column, i, row) = options.kind == SoftmaxKind::log_sum_exp ? weight_in_sum(score, weight) : weight;
+    if (options.kind == SoftmaxKind::log_sum_exp) weight = weight_in_sum(score, weight);
+    if (const Expr &ahead = options.shape.rows_ahead; ahead.defined())
+        weight = with_prefetch(weight, in.x(column, i, Halide::unsafe_promise_clamped(row + ahead, 0, in.rows - 1)));
+    s.weight(column, i, row) = weight;
     s.lane_sum(column, lane, row) = 0.0f;
     s.lane_sum(column, lane, row) += select(likely(at < in.extent), s.weight(column, clamped, row), 0.0f);
+    s.sums = halved(s.lane_sum, "sum", options.shape, [](const Expr &a, const Expr &b) { return a + b; });
     s.sum(column, row) = 0.0f;
-    s.sum(column, row) += s.lane_sum(column, s.lanes, row);
+    s.sum(column, row) += (s.sums.empty() ? s.lane_sum : s.sums.back())(column, s.lanes, row);
 
     Expr sum = s.sum(column, row), none = strict_equal(sum, 0.0f);
     if (options.kind == SoftmaxKind::softmax)

@@ -42,6 +42,7 @@ struct SoftmaxInputs {
     Halide::Func mask;        // u8 (column, i, row): whether the element counts; read iff use_mask
     Halide::Expr use_mask;    // i32, zero or not
     Halide::Expr extent;      // of i
+    Halide::Expr rows;        // extent of row
     Halide::Expr temperature; // T > 0
 };
 
@@ -54,20 +55,30 @@ struct Softmax {
     SoftmaxKind kind;
     Halide::Func score;                // (column, i, row): x, or -inf where it doesn't count
     Halide::Func lane_maximum;         // (column, lane, row): of the elements i = lane (mod lanes)
+    std::vector<Halide::Func> maxima;  // as lane_maximum, each of half the lanes of the one before
     Halide::Func maximum;              // (column, row)
     Halide::Func weight;               // (column, i, row): e^((x_i - max) / T), not yet normalised; the sum reads it, and softmax
     Halide::Func lane_sum;             // (column, lane, row)
+    std::vector<Halide::Func> sums;    // as maxima
     Halide::Func sum;                  // (column, row)
     Halide::Func finish;               // (column, row): 1 / sum, ln sum or the log-sum-exp; 0 for the first two where sum is 0
     Halide::Func result;               // (column, i, row); of log_sum_exp the same for every i
+    Halide::Expr extent;               // of i
     Halide::RDom chunks;               // over the row, `lanes` elements at a time
-    Halide::RDom lanes;                // over the lanes
+    Halide::RDom lanes;                // over the lanes that are left
     std::vector<Halide::Expr> special; // conditions that are worth code of their own, the first that holds counts
+};
+
+/** How maxima and sums are made; rounding aside, it changes nothing. */
+struct SoftmaxShape {
+    int lanes = 1;           // partial results kept side by side
+    int left = 1;            // of the lanes, a power of 2 times as many: they are halved until so many are left, which are taken in order
+    Halide::Expr rows_ahead; // if defined: while an element is weighed, that of so many rows further on is asked for; see dsl/prefetch.h
 };
 
 struct SoftmaxOptions {
     SoftmaxKind kind = SoftmaxKind::softmax;
-    int lanes = 1; // partial maxima and sums kept side by side; rounding aside, they change nothing
+    SoftmaxShape shape;
 };
 
 Softmax softmax(const SoftmaxInputs &inputs, const SoftmaxOptions &options);

@@ -13,6 +13,7 @@ void reference_attention(const dsl::Attention &attention, const Machine &machine
 dsl::TileShape reference_tile_shape(const Machine &machine, int head_dim, const Halide::Expr &keys);
 void reference_tiles(const dsl::AttentionTiles &attention, const Machine &machine);
 void reference_weights(const dsl::AttentionWeights &weights, const Machine &machine);
+dsl::SoftmaxShape softmax_in_order(const Machine &machine, int head_dim, const Halide::Expr &keys);
 void reference_softmax(const dsl::Softmax &softmax, const Machine &machine);
 dsl::LinearBlocking reference_linear_blocking(const Machine &machine, int head_dim, const Halide::Expr &rows);
 void reference_linear(const dsl::Linear &linear, const Machine &machine);
@@ -38,7 +39,7 @@ void decode_attention(const dsl::Decode &decode, const Machine &machine);
 
 void vectorized_weights(const dsl::AttentionWeights &weights, const Machine &machine);
 
-int softmax_lanes(const Machine &machine, int head_dim, const Halide::Expr &keys);
+dsl::SoftmaxShape softmax_shape(const Machine &machine, int head_dim, const Halide::Expr &keys);
 void vectorized_softmax(const dsl::Softmax &softmax, const Machine &machine);
 void vectorized_softmax_columns(const dsl::Softmax &softmax, const Machine &machine);
 
@@ -67,8 +68,8 @@ namespace cuda {
 dsl::TileShape simt_shape(const Machine &machine, int head_dim, const Halide::Expr &keys);
 void simt_attention(const dsl::AttentionTiles &attention, const Machine &machine);
 
-int softmax_lanes(const Machine &machine, int head_dim, const Halide::Expr &keys);
-int softmax_column_lanes(const Machine &machine, int head_dim, const Halide::Expr &keys);
+dsl::SoftmaxShape softmax_shape(const Machine &machine, int head_dim, const Halide::Expr &keys);
+dsl::SoftmaxShape softmax_column_shape(const Machine &machine, int head_dim, const Halide::Expr &keys);
 void simt_softmax(const dsl::Softmax &softmax, const Machine &machine);
 void simt_softmax_columns(const dsl::Softmax &softmax, const Machine &machine);
 

@@ -43,18 +43,18 @@ const std::vector<WeightsSchedule> &weights_schedules() {
 
 const std::vector<SoftmaxSchedule> &softmax_schedules() {
     static const std::vector<SoftmaxSchedule> table = {
-        {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_softmax},
-        {"vectorized", "x86", "a row at a time, in vectors", x86::softmax_lanes, x86::vectorized_softmax},
-        {"simt", "cuda", "a block of threads a row", cuda::softmax_lanes, cuda::simt_softmax},
+        {"reference", "x86", "every Func in memory, no loop changed", softmax_in_order, reference_softmax},
+        {"vectorized", "x86", "a row at a time, in vectors", x86::softmax_shape, x86::vectorized_softmax},
+        {"simt", "cuda", "a block of threads a row", cuda::softmax_shape, cuda::simt_softmax},
     };
     return table;
 }
 
 const std::vector<SoftmaxSchedule> &softmax_columns_schedules() {
     static const std::vector<SoftmaxSchedule> table = {
-        {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_softmax},
-        {"vectorized", "x86", "a few vectors of columns at a time, down the axis", no_shape, x86::vectorized_softmax_columns},
-        {"simt", "cuda", "32 columns a block, warps in turns down the axis", cuda::softmax_column_lanes, cuda::simt_softmax_columns},
+        {"reference", "x86", "every Func in memory, no loop changed", softmax_in_order, reference_softmax},
+        {"vectorized", "x86", "a few vectors of columns at a time, down the axis", softmax_in_order, x86::vectorized_softmax_columns},
+        {"simt", "cuda", "32 columns a block, warps in turns down the axis", cuda::softmax_column_shape, cuda::simt_softmax_columns},
     };
     return table;
 }

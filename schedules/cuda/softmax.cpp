@@ -19,9 +19,9 @@ constexpr int column_lanes = 8; // of a column of the columns' form
 
 } // namespace
 
-int softmax_lanes(const Machine &, int, const Halide::Expr &) { return row_lanes; }
+dsl::SoftmaxShape softmax_shape(const Machine &, int, const Halide::Expr &) { return {row_lanes, row_lanes}; }
 
-int softmax_column_lanes(const Machine &, int, const Halide::Expr &) { return column_lanes; }
+dsl::SoftmaxShape softmax_column_shape(const Machine &, int, const Halide::Expr &) { return {column_lanes, column_lanes}; }
 
 // The row is read three times, from memory once: for the maximum, the sum and the result. Rows are the first axis of the grid, which alone
 // may be longer than 65535.

@@ -1,4 +1,6 @@
 // Softmax for x86: a row at a time, in vectors along it, or a few vectors of columns at a time.
+#include <algorithm>
+
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
 
@@ -10,6 +12,11 @@ using Halide::Var;
 
 namespace {
 
+constexpr int elements_per_task = 16384, elements_at_once = 1024;
+
+// Short rows are done many at once, a stage after the other, so that what ends one row and begins another goes on side by side.
+Halide::Expr rows_at_once(const Halide::Expr &extent) { return max(1, elements_at_once / max(1, extent)); }
+
 void specialize(Func result, const dsl::Softmax &softmax) {
     for (const Halide::Expr &condition : softmax.special)
         result.specialize(condition);
@@ -17,27 +24,40 @@ void specialize(Func result, const dsl::Softmax &softmax) {
 
 } // namespace
 
-// Four vectors of partial results side by side: a maximum or sum takes four cycles, and two can start in each.
-int softmax_lanes(const Machine &machine, int, const Halide::Expr &) { return 4 * machine.float_lanes; }
+// Four vectors of partial results side by side: a maximum or sum takes four cycles, and two can start in each. They are halved at the end
+// of a row: added up one after the other, 64 lanes take as long as the exponentials of 128 elements.
+dsl::SoftmaxShape softmax_shape(const Machine &machine, int, const Halide::Expr &extent) {
+    return {4 * machine.float_lanes, 1, rows_at_once(extent)};
+}
 
-// A task is some thousand elements, of one row or of many.
+// A task is some thousand elements, of one row or of many, and so is what a stage does before the next one starts: short rows are done many
+// at once, so that what ends one row and begins another goes on side by side.
 void vectorized_softmax(const dsl::Softmax &s, const Machine &machine) {
-    const int lanes = machine.float_lanes, elements_per_task = 8192;
-    Func result = s.result, weight = s.weight, finish = s.finish;
-    const Var i = result.args()[1], row = result.args()[2], task("task");
-    const Halide::Expr chunks = s.chunks.x.extent(), rows_per_task = max(1, elements_per_task / (4 * lanes * chunks));
-    result.split(row, task, row, rows_per_task, TailStrategy::GuardWithIf).vectorize(i, lanes, TailStrategy::GuardWithIf).parallel(task);
+    const int lanes = machine.float_lanes;
+    const Var lane = dsl::axes::lane;
+    Func result = s.result, weight = s.weight, finish = s.finish, maximum = s.maximum, sum = s.sum;
+    const Var i = result.args()[1], row = result.args()[2], task("task"), group("group");
+    const Halide::Expr rows = rows_at_once(s.extent), groups_per_task = max(1, elements_per_task / (rows * s.extent));
+    result.split(row, group, row, rows, TailStrategy::GuardWithIf)
+        .split(group, task, group, groups_per_task, TailStrategy::GuardWithIf)
+        .reorder(i, row, group, task)
+        .vectorize(i, lanes, TailStrategy::GuardWithIf)
+        .parallel(task);
+    for (Func f : {maximum, sum, finish})
+        f.compute_at(result, group).hoist_storage(result, task);
     if (s.kind == dsl::SoftmaxKind::softmax)
-        weight.compute_at(result, row).hoist_storage(result, task).vectorize(i, lanes, TailStrategy::GuardWithIf);
-    for (Func partial : {s.lane_maximum, s.lane_sum}) {
-        partial.compute_at(result, row).bound_extent(dsl::axes::lane, 4 * lanes).vectorize(dsl::axes::lane, lanes).unroll(dsl::axes::lane);
-        partial.update().reorder(dsl::axes::lane, s.chunks).vectorize(dsl::axes::lane, lanes).unroll(dsl::axes::lane);
-    }
-    for (Func total : {s.maximum, s.sum}) {
-        total.compute_at(result, row);
-        total.update().atomic().vectorize(s.lanes, 4 * lanes);
-    }
-    finish.compute_at(result, row);
+        weight.compute_at(result, group).hoist_storage(result, task).vectorize(i, lanes, TailStrategy::GuardWithIf);
+    const auto reduce = [&](Func partial, const std::vector<Func> &halves, const Func &total) {
+        partial.compute_at(total, row).bound_extent(lane, 4 * lanes).vectorize(lane, lanes).unroll(lane);
+        partial.update().reorder(lane, s.chunks).vectorize(lane, lanes).unroll(lane);
+        int left = 4 * lanes;
+        for (Func half : halves) {
+            left /= 2;
+            half.compute_at(total, row).bound_extent(lane, left).vectorize(lane, std::min(lanes, left)).unroll(lane);
+        }
+    };
+    reduce(s.lane_maximum, s.maxima, maximum);
+    reduce(s.lane_sum, s.sums, sum);
     specialize(result, s);
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 struct Form {
     AxisKind kind;
-    int lanes;
+    int lanes, left;
 };
 
 /** One form's declaration, compiled. */
@@ -26,8 +26,8 @@ struct JitSoftmax {
         const auto kind = form.kind == AxisKind::softmax       ? dsl::SoftmaxKind::softmax
                           : form.kind == AxisKind::log_softmax ? dsl::SoftmaxKind::log_softmax
                                                                : dsl::SoftmaxKind::log_sum_exp;
-        const dsl::SoftmaxInputs inputs = {input, mask, use_mask, input.dim(1).extent(), temperature};
-        result = dsl::softmax(inputs, {kind, form.lanes}).result;
+        const dsl::SoftmaxInputs inputs = {input, mask, use_mask, input.dim(1).extent(), input.dim(2).extent(), temperature};
+        result = dsl::softmax(inputs, {kind, {form.lanes, form.left}}).result;
         compute_all_at_root(Halide::Pipeline(result));
         result.compile_jit();
     }
@@ -42,8 +42,8 @@ class Softmax : public SeededTestWithParam<Form> {
 protected:
     /** Compiled once for all tests of a form. */
     static JitSoftmax &compiled(const Form &form) {
-        static std::map<std::tuple<AxisKind, int>, std::unique_ptr<JitSoftmax>> all;
-        std::unique_ptr<JitSoftmax> &one = all[{form.kind, form.lanes}];
+        static std::map<std::tuple<AxisKind, int, int>, std::unique_ptr<JitSoftmax>> all;
+        std::unique_ptr<JitSoftmax> &one = all[{form.kind, form.lanes, form.left}];
         if (!one) one = std::make_unique<JitSoftmax>(form);
         return *one;
     }
@@ -83,12 +83,13 @@ protected:
 
 std::string name(const ::testing::TestParamInfo<Form> &info) {
     const char *const kinds[] = {"plain", "log", "sum"};
-    return std::string(kinds[int(info.param.kind)]) + "_lanes" + std::to_string(info.param.lanes);
+    return std::string(kinds[int(info.param.kind)]) + "_lanes" + std::to_string(info.param.lanes) + "_left" +
+           std::to_string(info.param.left);
 }
 INSTANTIATE_TEST_SUITE_P(Forms, Softmax,
-                         ::testing::Values(Form{AxisKind::softmax, 1}, Form{AxisKind::softmax, 8}, Form{AxisKind::softmax, 5},
-                                           Form{AxisKind::log_softmax, 1}, Form{AxisKind::log_softmax, 16}, Form{AxisKind::log_sum_exp, 1},
-                                           Form{AxisKind::log_sum_exp, 8}),
+                         ::testing::Values(Form{AxisKind::softmax, 1, 1}, Form{AxisKind::softmax, 8, 1}, Form{AxisKind::softmax, 5, 5},
+                                           Form{AxisKind::log_softmax, 1, 1}, Form{AxisKind::log_softmax, 16, 4},
+                                           Form{AxisKind::log_sum_exp, 1, 1}, Form{AxisKind::log_sum_exp, 8, 8}),
                          name);
 
 TEST_P(Softmax, AgreesWithFloat64) {

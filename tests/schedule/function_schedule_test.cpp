@@ -2,6 +2,7 @@
 // device that can be tried here.
 #include "compare.h"
 #include "dsl/attention_weights.h"
+#include "dsl/prefetch.h"
 #include "func_of.h"
 #include "jit_attention.h"
 #include "merge_oracle.h"
@@ -34,6 +35,7 @@ protected:
         Tensor<T> out(extents);
         Halide::Buffer<T> buffer = buffer_of(out);
         Halide::Pipeline pipeline(f);
+        dsl::lower_prefetches(pipeline);
         if (GetParam().has_gpu_feature()) pipeline.add_custom_lowering_pass(new schedules::cuda::PrivateRegisters);
         pipeline.realize(buffer, GetParam());
         buffer.copy_to_host();
@@ -63,8 +65,8 @@ TEST_P(FunctionSchedule, SoftmaxIsExact) {
     for (const auto &table : {schedules::softmax_schedules(), schedules::softmax_columns_schedules()})
         for (const auto &[kind, declared_kind] : kinds)
             for_each_entry(table, [&, kind = kind, declared_kind = declared_kind](const schedules::SoftmaxSchedule &schedule) {
-                const dsl::Softmax s =
-                    dsl::softmax({Halide::Func(input), Halide::Func(counts), 1, 77, 0.8f}, {declared_kind, schedule.shape(machine, 0, 77)});
+                const dsl::Softmax s = dsl::softmax({Halide::Func(input), Halide::Func(counts), 1, 77, 3, 0.8f},
+                                                    {declared_kind, schedule.shape(machine, 0, 77)});
                 schedule.apply(s, machine);
                 const AxisProblem p{kind, x, 1, mask, 0.8f};
                 const std::vector<double> exact = along_axis_in_double(p), rounded = along_axis_in_float(p);
