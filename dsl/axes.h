@@ -19,10 +19,10 @@ inline const Halide::Var lane{"lane"};   // key within a panel
 inline const Halide::Var panel{"panel"}; // panel within a block
 inline const Halide::Var block{"block"}; // block of keys
 
-// Decoding has a row for each query and query head of a key/value head, and cuts the keys into chunks of panels. Panels of a chunk are
-// read in several streams at once; channels are the lanes of a vector.
+// Decoding has a row for each query and query head of a key/value head, and cuts the keys into chunks of panels, which are dealt to
+// several streams; channels are the lanes of a vector.
 inline const Halide::Var chunk{"chunk"};     // chunk of keys
-inline const Halide::Var stream{"stream"};   // panels that follow one another
+inline const Halide::Var stream{"stream"};   // panels of a chunk, one a step
 inline const Halide::Var step{"step"};       // panel within a stream
 inline const Halide::Var channel{"channel"}; // channel within a vector
 inline const Halide::Var vector{"vector"};   // vector of channels

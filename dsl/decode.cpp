@@ -68,6 +68,9 @@ void declare_chunk_merge(Decode &d) {
 }
 
 Decode decode(const AttentionInputs &in, const DecodeBlocking &blocking) {
+    const int keys = blocking.keys_per_panel, streams = blocking.streams;
+    if (blocking.keys_per_chunk % (keys * streams) != 0 || (blocking.in_turn && keys % streams != 0))
+        throw Halide::CompileError("attune: chunks of decoding are no multiple of its panels, or panels no multiple of its streams");
     Decode d;
     d.inputs = in, d.blocking = blocking;
     d.first = Func("first"), d.end = Func("end"), d.reach = Func("reach"), d.full = Func("full"), d.list = Func("panel_list"),

@@ -15,10 +15,12 @@ namespace attune::dsl {
 struct DecodeBlocking {
     int keys_per_chunk = 1; // a multiple of keys_per_panel * streams
     int keys_per_panel = 1; // what is skipped at once
-    int streams = 1;        // of panels that are read side by side
-    bool in_turn = false;   // whether they follow one another; else they are a chunk's length over their number apart
-    int lanes = 1;          // channels in a vector
-    int bytes_ahead = 0;    // of what is read, that much further on in the same stream is asked for; 0: no prefetches
+    int streams = 1;        // of panels; also the keys whose scores are made side by side
+    bool in_turn = false;   // whether streams take the panels in turn, and are read one panel after the other (keys_per_panel is then a
+                          // multiple of streams, neighbours make scores side by side); else each has its own part of a chunk, and they are
+                          // read side by side
+    int lanes = 1;       // channels in a vector
+    int bytes_ahead = 0; // of what is read, that much further on in the same stream is asked for; 0: no prefetches
 
     int panels_per_chunk() const { return keys_per_chunk / keys_per_panel; }
     int steps_per_chunk() const { return panels_per_chunk() / streams; }

@@ -24,8 +24,8 @@ Halide::Expr steps(const Decode &d);
 /** Streams and steps (stream, step) as an RDom; none where not `used`. */
 Halide::RDom steps_of(const Decode &d, const std::string &name, const Halide::Expr &used = Halide::Internal::const_true());
 
-/** The first key of the panel that a stream has at a step, whether that panel was listed before, and the key to read for one of its lanes:
- * the nearest that some row may attend to. Past the last panel it comes again. */
+/** The first key of the panel that a stream has at a step; past the last panel that comes again, and whether this is so; and the key to
+ * read for one of the panel's lanes: the nearest that some row may attend to. */
 Halide::Expr panel_begin(const Decode &d, const Halide::Expr &of_stream, const Halide::Expr &at_step);
 Halide::Expr comes_again(const Decode &d, const Halide::Expr &of_stream, const Halide::Expr &at_step);
 Halide::Expr read_key(const Decode &d, const Halide::Expr &of_lane, const Halide::Expr &of_stream, const Halide::Expr &at_step);

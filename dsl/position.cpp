@@ -51,8 +51,8 @@ RotaryTable rotary_table(const FrequencyInputs &in, const RotaryPositions &posit
     return t;
 }
 
-Rotary rotary(const Func &x, const Expr &channels, RotaryLayout layout, const Func &table, const Expr &pairs) {
-    Rotary r{Func("turned"), Func("rotary"), RDom(0, 2, 0, pairs, "pairs"), RDom(2 * pairs, channels - 2 * pairs, "passed")};
+Rotary rotary(const Func &x, const Expr &channels, const Expr &tokens, RotaryLayout layout, const Func &table, const Expr &pairs) {
+    Rotary r{Func("turned"), Func("rotary"), RDom(0, 2, 0, pairs, "pairs"), RDom(2 * pairs, channels - 2 * pairs, "passed"), tokens};
     // Whole vectors may be asked for: past the last pair it is repeated, and what comes of it is not stored.
     Expr k = min(likely(pair), pairs - 1);
     Expr first = as_float(x(channel_of(layout, pairs, k, 0), token, head, batch));

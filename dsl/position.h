@@ -62,11 +62,13 @@ struct Rotary {
     enum Stage { turn, pass };
     Halide::RDom pairs; // x: plane, y: pair
     Halide::RDom passed;
+    Halide::Expr tokens; // as many as x has
 };
 
-/** `x`: (dim, token, head, batch), `channels` wide. The first 2 * pairs channels are turned, the others pass. The output has x's type. */
-Rotary rotary(const Halide::Func &x, const Halide::Expr &channels, RotaryLayout layout, const Halide::Func &table,
-              const Halide::Expr &pairs);
+/** `x`: (dim, token, head, batch), `channels` wide and `tokens` long. The first 2 * pairs channels are turned, the others pass. The output
+ * has x's type. */
+Rotary rotary(const Halide::Func &x, const Halide::Expr &channels, const Halide::Expr &tokens, RotaryLayout layout,
+              const Halide::Func &table, const Halide::Expr &pairs);
 
 /** x plus the table's row of its token: learned positions, or sinusoidal ones. */
 struct AddPositions {

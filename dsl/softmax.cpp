@@ -37,6 +37,9 @@ Expr weight_in_sum(const Expr &score, const Expr &weight) { return select(strict
 template <typename Join> std::vector<Func> halved(Func lanes, const std::string &name, const SoftmaxShape &shape, const Join &join) {
     const Halide::Var column = lanes.args()[0], lane = lanes.args()[1], row = lanes.args()[2];
     std::vector<Func> halves;
+    const int times = shape.lanes / shape.left;
+    if (shape.lanes % shape.left != 0 || (times & (times - 1)) != 0)
+        throw Halide::CompileError("attune: the lanes of softmax are no power of 2 times those that are left");
     for (int left = shape.lanes / 2; left >= shape.left; left /= 2) {
         Func half(name + "_by_" + std::to_string(left));
         half(column, lane, row) = join(lanes(column, lane, row), lanes(column, lane + left, row));
@@ -74,6 +77,7 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     Expr score = s.score(column, i, row), maximum = s.maximum(column, row);
     Expr weight = relative_weight(score, maximum, any_base2_scale(in.temperature));
     if (options.kind == SoftmaxKind::log_sum_exp) weight = weight_in_sum(score, weight);
+    // Past the last row nothing is read, only asked for, which is no access: so that the row needs no bound there.
     if (const Expr &ahead = options.shape.rows_ahead; ahead.defined())
         weight = with_prefetch(weight, in.x(column, i, Halide::unsafe_promise_clamped(row + ahead, 0, in.rows - 1)));
     s.weight(column, i, row) = weight;

@@ -1,6 +1,6 @@
 // Softmax, log-softmax and log-sum-exp over one axis.
-#include "dsl/prefetch.h"
 #include "dsl/softmax.h"
+#include "dsl/prefetch.h"
 
 #include "generators/bind.h"
 
@@ -26,7 +26,8 @@ public:
         const auto &schedule =
             known(columns ? schedules::softmax_columns_schedules() : schedules::softmax_schedules(), schedule_name, get_target());
         const Halide::Expr extent = x.dim(1).extent();
-        dsl::Softmax declared = dsl::softmax({x, mask, use_mask, extent, x.dim(2).extent(), temperature}, {kind, schedule.shape(machine, 0, extent)});
+        dsl::Softmax declared =
+            dsl::softmax({x, mask, use_mask, extent, x.dim(2).extent(), temperature}, {kind, schedule.shape(machine, 0, extent)});
         declared.special.push_back(mask.dim(columns ? 0 : 1).stride() == 1);
         y = declared.result;
         schedule.apply(declared, machine);

@@ -37,9 +37,9 @@ Tiles tuned_tiles(const Machine &machine, const std::string &schedule, int head_
 struct Streams {
     int keys_per_chunk;
     int keys_per_panel; // a divisor of keys_per_chunk / count
-    int count;          // that are read side by side
-    bool in_turn;       // whether they take the keys in turn; else each has its own part of a chunk
-    int bytes_ahead;    // of what is read, that much further on is asked for
+    int count;
+    bool in_turn;    // whether they take the panels in turn, and all is read in order; else each has its own part of a chunk
+    int bytes_ahead; // of what is read, that much further on is asked for
 };
 
 Streams tuned_streams(const Machine &machine, const std::string &schedule, int head_dim);

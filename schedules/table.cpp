@@ -44,7 +44,7 @@ const std::vector<WeightsSchedule> &weights_schedules() {
 const std::vector<SoftmaxSchedule> &softmax_schedules() {
     static const std::vector<SoftmaxSchedule> table = {
         {"reference", "x86", "every Func in memory, no loop changed", softmax_in_order, reference_softmax},
-        {"vectorized", "x86", "a row at a time, in vectors", x86::softmax_shape, x86::vectorized_softmax},
+        {"vectorized", "x86", "a long row or many short ones at a time, in vectors", x86::softmax_shape, x86::vectorized_softmax},
         {"simt", "cuda", "a block of threads a row", cuda::softmax_shape, cuda::simt_softmax},
     };
     return table;

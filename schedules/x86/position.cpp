@@ -12,8 +12,7 @@ using Halide::Var;
 
 namespace {
 
-// Their rows of a table stay near for all heads, and of each head they are long enough a run for the memory to keep up.
-constexpr int tokens_per_task = 64;
+constexpr int tokens_per_task = 16; // their rows of a table stay in the first-level cache for all heads
 
 const Var task{"task"}, step{"step"}, lane{"lane"};
 
@@ -23,12 +22,14 @@ void vectorized_rotary(const dsl::Rotary &r, const Machine &machine) {
     const int lanes = machine.float_lanes;
     Func output = r.output, turned = r.turned;
     const Var pair = turned.args()[0], plane = turned.args()[1];
+    // Of a long sequence more tokens, so that the run of each head is long enough for the memory to keep up.
+    const Halide::Expr tokens = clamp(r.tokens / 8, tokens_per_task, 64);
     const RVar pair_step("pair_step"), pair_lane("pair_lane"), channel_step("channel_step"), channel_lane("channel_lane");
 
     // Both channels of a vector of pairs, one after the other: interleaved, the two stores become one.
     output.update(dsl::Rotary::turn)
         .split(r.pairs.y, pair_step, pair_lane, lanes, TailStrategy::GuardWithIf)
-        .split(token, task, token, tokens_per_task, TailStrategy::GuardWithIf)
+        .split(token, task, token, tokens, TailStrategy::GuardWithIf)
         .reorder(r.pairs.x, pair_lane, pair_step, token, head, task, batch)
         .allow_race_conditions() // each channel is stored once
         .unroll(r.pairs.x)

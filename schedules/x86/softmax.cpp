@@ -1,4 +1,4 @@
-// Softmax for x86: a row at a time, in vectors along it, or a few vectors of columns at a time.
+// Softmax for x86: a few rows at a time, in vectors along them, or a few vectors of columns at a time.
 #include <algorithm>
 
 #include "dsl/axes.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int elements_per_task = 16384, elements_at_once = 1024;
 
-// Short rows are done many at once, a stage after the other, so that what ends one row and begins another goes on side by side.
+// Rows that go through the stages together: what ends one and begins another then goes on side by side.
 Halide::Expr rows_at_once(const Halide::Expr &extent) { return max(1, elements_at_once / max(1, extent)); }
 
 void specialize(Func result, const dsl::Softmax &softmax) {
@@ -30,8 +30,7 @@ dsl::SoftmaxShape softmax_shape(const Machine &machine, int, const Halide::Expr 
     return {4 * machine.float_lanes, 1, rows_at_once(extent)};
 }
 
-// A task is some thousand elements, of one row or of many, and so is what a stage does before the next one starts: short rows are done many
-// at once, so that what ends one row and begins another goes on side by side.
+// A task is some thousand elements, of one row or of many.
 void vectorized_softmax(const dsl::Softmax &s, const Machine &machine) {
     const int lanes = machine.float_lanes;
     const Var lane = dsl::axes::lane;

@@ -117,7 +117,7 @@ TEST(RotaryTable, FollowsSectionsAndAxes) {
 class Rotary : public SeededTestWithParam<RotaryLayout> {
 protected:
     Rotary() {
-        output = dsl::rotary(x, channels, declared(GetParam()), table, table.dim(0).extent()).output;
+        output = dsl::rotary(x, channels, x.dim(1).extent(), declared(GetParam()), table, table.dim(0).extent()).output;
         compute_all_at_root(Halide::Pipeline(output));
         output.compile_jit();
     }

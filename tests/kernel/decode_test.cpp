@@ -11,7 +11,7 @@
 namespace attune::test {
 namespace {
 
-constexpr int64_t chunk = 512, panel = 16; // keys, as schedules/x86/attention_decode.cpp cuts them
+constexpr int64_t chunk = 512, panel = 16; // keys, as schedules/tuned has them
 
 std::vector<const attune_kernel *> decode_kernels() {
     std::vector<const attune_kernel *> kernels = kernels_of("attention");
