@@ -22,8 +22,8 @@ void vectorized_rotary(const dsl::Rotary &r, const Machine &machine) {
     const int lanes = machine.float_lanes;
     Func output = r.output, turned = r.turned;
     const Var pair = turned.args()[0], plane = turned.args()[1];
-    // Of a long sequence more tokens, so that the run of each head is long enough for the memory to keep up.
-    const Halide::Expr tokens = clamp(r.tokens / 8, tokens_per_task, 64);
+    // Of a long sequence, which no cache holds, more tokens: the run of each head is then long enough for the memory to keep up.
+    const Halide::Expr tokens = clamp(r.tokens / 32, tokens_per_task, 64);
     const RVar pair_step("pair_step"), pair_lane("pair_lane"), channel_step("channel_step"), channel_lane("channel_lane");
 
     // Both channels of a vector of pairs, one after the other: interleaved, the two stores become one.

@@ -43,7 +43,7 @@ void vectorized_softmax(const dsl::Softmax &s, const Machine &machine) {
         .vectorize(i, lanes, TailStrategy::GuardWithIf)
         .parallel(task);
     for (Func f : {maximum, sum, finish})
-        f.compute_at(result, group).hoist_storage(result, task);
+        f.compute_at(result, group).hoist_storage(result, task).bound_storage(row, elements_at_once); // on the stack
     if (s.kind == dsl::SoftmaxKind::softmax)
         weight.compute_at(result, group).hoist_storage(result, task).vectorize(i, lanes, TailStrategy::GuardWithIf);
     const auto reduce = [&](Func partial, const std::vector<Func> &halves, const Func &total) {
