@@ -66,6 +66,16 @@ Status check_memory(const Case &c) {
 
 } // namespace
 
+Status take_turns(const Settings &settings, std::size_t contenders, const std::function<Status(std::size_t)> &round) {
+    const double budget = settings.seconds * double(contenders), start = now();
+    for (double elapsed = 0; elapsed < budget; elapsed = now() - start) {
+        if (settings.report) settings.report(elapsed / budget);
+        for (std::size_t i = 0; i < contenders; ++i)
+            if (Status status = round(i); !status) return status;
+    }
+    return {};
+}
+
 Status check(const Case &c, const Settings &settings) {
     const Status status = plan_all(c, settings).status();
     return status.ok() ? check_memory(c) : status;
@@ -83,12 +93,8 @@ Result<CaseResult> measure(const Case &c, const Settings &settings) {
     Call call(settings.threads);
     for (Contender &contender : *contenders)
         if (Status status = check_output(contender, c, workload, call); !status) return status;
-    const double budget = settings.seconds * double(contenders->size()), start = now();
-    for (double elapsed = 0; elapsed < budget; elapsed = now() - start) {
-        if (settings.report) settings.report(elapsed / budget);
-        for (Contender &contender : *contenders)
-            if (Status status = time_round(contender, copies, call); !status) return status;
-    }
+    const auto round = [&](std::size_t i) { return time_round((*contenders)[i], copies, call); };
+    if (Status status = take_turns(settings, contenders->size(), round); !status) return status;
     CaseResult result{{}, rotation.copies, rotation.capped};
     for (Contender &contender : *contenders)
         result.schedules.push_back(std::move(contender.result));

@@ -32,6 +32,10 @@ struct CaseResult {
     bool capped = false; // fewer than wanted
 };
 
+/** Calls round(i) for each of `contenders` in turn until settings.seconds have passed for each, at least once. Errors: the first of a
+ * round. */
+Status take_turns(const Settings &settings, std::size_t contenders, const std::function<Status(std::size_t)> &round);
+
 /** What measure() would answer at once: what the library says of the schedules and the mask, and whether the tensors fit. */
 Status check(const Case &c, const Settings &settings);
 

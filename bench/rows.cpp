@@ -128,17 +128,15 @@ Result<CaseResult> measure(const RowCase &c, const Settings &settings, const Cop
         result.schedules.push_back({schedule.empty() ? default_schedule(c.operation) : schedule, std::numeric_limits<double>::infinity(),
                                     max_error(c, copies.x_of(0), copies.y_of(0)), static_cast<int64_t>(call.workspace_bytes)});
     }
-    const double budget = settings.seconds * double(settings.schedules.size()), start = now();
-    for (double elapsed = 0; elapsed < budget; elapsed = now() - start) {
-        if (settings.report) settings.report(elapsed / budget);
-        for (std::size_t s = 0; s < settings.schedules.size(); ++s) {
-            const double begin = now();
-            for (int64_t copy = 0; copy < copies.count; ++copy)
-                if (Status status = run(c, settings.schedules[s], copies.x_of(copy), copies.y_of(copy), call); !status) return status;
-            double &fastest = result.schedules[s].seconds;
-            fastest = std::min(fastest, (now() - begin) / double(copies.count));
-        }
-    }
+    const auto round = [&](std::size_t i) -> Status {
+        const double begin = now();
+        for (int64_t copy = 0; copy < copies.count; ++copy)
+            if (Status status = run(c, settings.schedules[i], copies.x_of(copy), copies.y_of(copy), call); !status) return status;
+        double &fastest = result.schedules[i].seconds;
+        fastest = std::min(fastest, (now() - begin) / double(copies.count));
+        return {};
+    };
+    if (Status status = take_turns(settings, settings.schedules.size(), round); !status) return status;
     return result;
 }
 
