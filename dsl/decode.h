@@ -12,13 +12,13 @@
 
 namespace attune::dsl {
 
+/** How keys are cut and dealt to streams. Either streams take the panels in turn, so that memory is read in order, and the scores of
+ * neighbouring keys are made side by side; or each stream has its own part of a chunk, and the scores of one key of each are. */
 struct DecodeBlocking {
     int keys_per_chunk = 1; // a multiple of keys_per_panel * streams
-    int keys_per_panel = 1; // what is skipped at once
-    int streams = 1;        // of panels; also the keys whose scores are made side by side
-    bool in_turn = false;   // whether streams take the panels in turn, and are read one panel after the other (keys_per_panel is then a
-                          // multiple of streams, neighbours make scores side by side); else each has its own part of a chunk, and they are
-                          // read side by side
+    int keys_per_panel = 1; // what is skipped at once; a multiple of streams if they take turns
+    int streams = 1;        // also the keys whose scores are made side by side
+    bool in_turn = false;
     int lanes = 1;       // channels in a vector
     int bytes_ahead = 0; // of what is read, that much further on in the same stream is asked for; 0: no prefetches
 

@@ -1,7 +1,7 @@
 // Softmax, log-softmax and log-sum-exp over one axis.
 #include "dsl/softmax.h"
-#include "dsl/prefetch.h"
 
+#include "dsl/prefetch.h"
 #include "generators/bind.h"
 
 namespace attune::generators {
