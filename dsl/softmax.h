@@ -71,9 +71,10 @@ struct Softmax {
 
 /** How maxima and sums are made; rounding aside, it changes nothing. */
 struct SoftmaxShape {
-    int lanes = 1;           // partial results kept side by side
-    int left = 1;            // lanes is this times a power of 2: they are halved until so many are left, and these taken in order
-    Halide::Expr rows_ahead; // if defined: while an element is weighed, that of so many rows further on is asked for; see dsl/prefetch.h
+    int lanes = 1; // partial results kept side by side
+    int left = 1;  // lanes is this times a power of 2: they are halved until so many are left, and these taken in order
+    // If defined: while an element is weighed, that of so many rows further on is asked for; see dsl/prefetch.h.
+    Halide::Expr rows_ahead = {};
 };
 
 struct SoftmaxOptions {
