@@ -86,6 +86,7 @@ struct Panels {
     /** The boolean tensor, with rows of the tile as bits. */
     struct Attending {
         static constexpr int rows_per_word = 16, keys_at_once = 64;
+        static constexpr int words_of(int rows) { return (rows + rows_per_word - 1) / rows_per_word; }
         Halide::Func words; // u16 (key, word, tile, block, head, batch): bit r is row 16 * word + r
         Halide::RDom keys;  // (key, vector)
         Halide::RDom tail;  // of fewer keys than a vector
@@ -102,12 +103,14 @@ struct Panels {
     Halide::Func facts;         // (panel, tile, block, head, batch): what bounds show of the panel
     Halide::Func reached;       // (row, panel, tile, block, head, batch): whether the run-time mask reaches the panel, or covers it
     Halide::Func reach;         // (panel, ...): the same over all rows
+    Halide::Func joined;        // (panel, ...): bits of rows that any of its keys, and that all of them, may be attended by
     Halide::Func allowed;       // (row, panel, ...): cells that all masks together allow, where bounds leave it open
     Halide::Func allowed_cells; // (panel, ...)
     Halide::Func kind;          // (panel, ...): empty, partial or full
     Halide::Func list;          // (slot, ...): how many are listed, how many of these are partial; then partial ones, then full ones
-    Halide::RDom reached_intervals, reached_rows, cells, allowed_rows, partial_panels, full_panels;
+    Halide::RDom reached_intervals, reached_rows, words, cells, allowed_rows, partial_panels, full_panels;
     enum Kind { empty, partial, full };
+    enum Joined { any, all };
     enum Slot { listed_count, partial_count, first_listed };
     enum ListStage { list_partial, count_partial, list_full };
 };

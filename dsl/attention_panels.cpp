@@ -13,6 +13,7 @@ using Halide::cast;
 using Halide::Expr;
 using Halide::Func;
 using Halide::RDom;
+using Halide::Tuple;
 
 namespace {
 
@@ -25,6 +26,7 @@ struct Known {
     Expr all_rows;     // the run-time mask covers it, as bounds show
     Expr compiled_all; // the compiled-in mask allows all of it, as its expression shows
     Expr tensors;      // whether a tensor has a say
+    Expr words;        // whether the boolean tensor alone decides, of all rows: then its words do
 };
 
 enum Fact { possible = 1, all_rows = 2, compiled_all = 4 };
@@ -59,7 +61,8 @@ Known known(const AttentionInputs &in, const Blocking &blocking, const Panels &p
             holds(possible),
             holds(all_rows),
             holds(compiled_all),
-            in.use_attend != 0 || in.use_bias != 0};
+            in.use_attend != 0 || in.use_bias != 0,
+            in.use_attend != 0 && in.use_bias == 0 && holds(all_rows) && holds(compiled_all)};
 }
 
 // Tensors lie with keys side by side, the scores have rows side by side: so small rectangles of keys x rows are turned on the way.
@@ -136,11 +139,22 @@ Expr reached(const Panels &p, const Known &k) { return k.all_rows || p.reach(pan
 // Whether cells have to be counted.
 Expr is_open(const Panels &p, const Known &k) { return k.possible && reached(p, k) && (k.tensors || !k.compiled_all); }
 
+// Most panels of a boolean tensor are decided by whole words, 16 cells at once.
+void declare_words(Panels &p, const AttentionInputs &in, const Blocking &blocking) {
+    const Known k = known(in, blocking, p);
+    p.words = RDom(0, blocking.keys_per_panel, 0, Panels::Attending::words_of(blocking.rows_per_tile), "words");
+    p.words.where(k.possible && k.words);
+    auto at = [&]() -> Halide::FuncRef { return p.joined(panel, tile, block, head, batch); };
+    Expr word = p.attend.words(panel * blocking.keys_per_panel + p.words.x, p.words.y, tile, block, head, batch);
+    at() = Tuple(cast<uint16_t>(0), Halide::UInt(16).max());
+    at() = Tuple(at()[Panels::any] | word, at()[Panels::all] & word);
+}
+
 void declare_cells(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
     const Known k = known(in, blocking, p);
     p.cells = RDom(0, blocking.keys_per_panel, 0, in.intervals.count, "cells");
     if (!in.mask) p.cells.where(k.tensors); // without looking at any panel
-    p.cells.where(is_open(p, k));
+    p.cells.where(is_open(p, k) && !k.words);
     Expr slot = panel * blocking.keys_per_panel + p.cells.x;
     const Cell cell{batch, head, query_of(in, blocking, row), k.begin + p.cells.x};
     // Branches, since what isn't used has no memory, and a masked load from nowhere takes hundreds of cycles.
@@ -153,15 +167,21 @@ void declare_cells(Panels &p, const AttentionInputs &in, const Blocking &blockin
     p.allowed_cells(panel, tile, block, head, batch) = 0;
     p.allowed_rows = RDom(0, blocking.rows_per_tile, "allowed_rows");
     if (!in.mask) p.allowed_rows.where(k.tensors);
-    p.allowed_rows.where(is_open(p, k));
+    p.allowed_rows.where(is_open(p, k) && !k.words);
     p.allowed_cells(panel, tile, block, head, batch) += p.allowed(p.allowed_rows, panel, tile, block, head, batch);
 }
 
 void declare_kind(Panels &p, const AttentionInputs &in, const Blocking &blocking) {
     const Known k = known(in, blocking, p);
     const int cells = blocking.rows_per_tile * blocking.keys_per_panel;
+    auto kind_if = [](const Expr &none, const Expr &all) {
+        return select(none, int(Panels::empty), all, int(Panels::full), int(Panels::partial));
+    };
     Expr counted = p.allowed_cells(panel, tile, block, head, batch);
-    Expr by_cells = select(counted == 0, int(Panels::empty), counted == cells, int(Panels::full), int(Panels::partial));
+    const auto joined = p.joined(panel, tile, block, head, batch);
+    const int all = (1 << std::min(blocking.rows_per_tile, int(Panels::Attending::rows_per_word))) - 1;
+    Expr by_words = kind_if(joined[Panels::any] == 0, joined[Panels::all] == cast<uint16_t>(all));
+    Expr by_cells = select(k.words, by_words, kind_if(counted == 0, counted == cells));
     Expr by_rows = select(covered(p, blocking, k), int(Panels::full), int(Panels::partial));
     p.kind(panel, tile, block, head, batch) = select(!k.possible || !reached(p, k), int(Panels::empty), //
                                                      is_open(p, k), by_cells, by_rows);
@@ -203,11 +223,12 @@ RDom listed_keys(const Blocking &blocking, const Panels &p, Panels::Slot which, 
 Panels panels(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
     Panels p;
     p.facts = Func("panel_facts"), p.reached = Func("reached"), p.reach = Func("reach");
-    p.allowed = Func("allowed"), p.allowed_cells = Func("allowed_cells"), p.kind = Func("panel_kind"), p.list = Func("panel_list");
+    p.joined = Func("joined_words"), p.allowed = Func("allowed"), p.allowed_cells = Func("allowed_cells"), p.kind = Func("panel_kind"), p.list = Func("panel_list");
     p.attend = attending(in, blocking);
     p.bias = turned("bias", in, blocking, in.bias, in.use_bias != 0);
     declare_facts(p, in, blocking, ranges);
     declare_reach(p, in, blocking, ranges);
+    declare_words(p, in, blocking);
     declare_cells(p, in, blocking, ranges);
     declare_kind(p, in, blocking);
 

@@ -120,7 +120,9 @@ private:
         Func reach = p.reach, allowed_cells = p.allowed_cells;
         reach.update().atomic().vectorize(p.reached_rows, lanes);
         allowed_cells.update().atomic().vectorize(p.allowed_rows, lanes);
-        for (Func f : {p.reach, p.allowed_cells, p.list})
+        Func joined = p.joined;
+        joined.update().unroll(p.words.x).unroll(p.words.y);
+        for (Func f : {p.reach, p.joined, p.allowed_cells, p.list})
             per_tile(f);
         for (Func f : {p.facts, p.kind}) {
             per_tile(f);
@@ -137,7 +139,7 @@ private:
         Func words = attend.words;
         per_tile(words);
         const Var word = words.args()[1];
-        words.bound_extent(key, a.blocking.keys_per_block).bound_extent(word, (rows + attend.rows_per_word - 1) / attend.rows_per_word);
+        words.bound_extent(key, a.blocking.keys_per_block).bound_extent(word, attend.words_of(rows));
         // One key, one word: that is not seen where the place is only promised.
         words.update(0)
             .allow_race_conditions()

@@ -88,6 +88,7 @@ void materialized_attention(const dsl::Attention &a, const Machine &machine) {
                    p.facts,
                    p.reached,
                    p.reach,
+                   p.joined,
                    p.allowed,
                    p.allowed_cells,
                    p.kind,
