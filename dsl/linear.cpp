@@ -40,8 +40,9 @@ private:
         const int rows = l.blocking.rows_per_tile, depth = l.blocking.products.depth();
         auto term = [&](const Expr &which_term) {
             Expr at = block * terms_per_block + which_term, at_row = min(tile * rows + row, in.rows - 1);
-            Expr value = as_float(in.x(min(likely(at), in.terms - 1), at_row));
-            return l.pairs() ? select(likely(at < in.terms), value, 0.0f) : value;
+            // Only terms that there are is what sums take of f32; of pairs the last may have none.
+            if (!l.pairs()) return as_float(in.x(unsafe_promise_clamped(at, 0, in.terms - 1), at_row));
+            return select(likely(at < in.terms), as_float(in.x(min(likely(at), in.terms - 1), at_row)), 0.0f);
         };
         l.operand(dim, row, tile, block) = l.blocking.products.pack([&](int i) { return term(dim * depth + i); });
     }

@@ -49,6 +49,8 @@ dsl::LinearBlocking row_blocking(const Machine &machine, int head_dim, const Hal
 void row_linear(const dsl::Linear &linear, const Machine &machine);
 dsl::LinearBlocking rows_blocking(const Machine &machine, int head_dim, const Halide::Expr &rows);
 void rows_linear(const dsl::Linear &linear, const Machine &machine);
+dsl::LinearBlocking eight_rows_blocking(const Machine &machine, int head_dim, const Halide::Expr &rows);
+void eight_rows_linear(const dsl::Linear &linear, const Machine &machine);
 
 void vectorized_merge(const dsl::Merge &merge, const Machine &machine);
 int norm_lanes(const Machine &machine, int head_dim, const Halide::Expr &channels);

@@ -66,6 +66,8 @@ const std::vector<LinearSchedule> &linear_schedules() {
          x86::tiles_linear},
         {"row", "x86", "one row: several panels of weights at a time, at the speed of memory", x86::row_blocking, x86::row_linear},
         {"rows", "x86", "few rows: weights read once from memory for all of them", x86::rows_blocking, x86::rows_linear},
+        {"eight_rows", "x86", "five to eight rows, all multiplied at once where registers hold their sums", x86::eight_rows_blocking,
+         x86::eight_rows_linear},
     };
     return table;
 }

@@ -13,7 +13,8 @@ namespace {
 constexpr const char *default_schedule = "tiles";
 constexpr const char *row_schedule = "row";
 constexpr const char *few_rows_schedule = "rows";
-constexpr int64_t most_few_rows = 8; // up to which each weight read once for all rows is what counts
+constexpr const char *eight_rows_schedule = "eight_rows";
+constexpr int64_t most_few_rows = 4, most_rows_at_once = 8; // up to which each weight read once for all rows is what counts
 
 Status check_matrix(const attune_tensor &tensor, const char *name) {
     ATTUNE_TRY(check_f32_or_bf16(tensor.type, name));
@@ -48,43 +49,79 @@ Status check_desc(const attune_linear_desc *desc) {
     return check_extents(*desc->bias, "bias", {{weight.extent[0], "the outputs of weight"}});
 }
 
-Status choose_kernels(const attune_linear_desc &desc, attune_linear &linear) {
-    const char *schedule = desc.schedule ? desc.schedule : default_schedule;
-    ATTUNE_TRY(find_kernel({"linear", schedule, desc.dtype}, linear.kernel));
-    linear.few_rows = linear.one_row = linear.kernel;
-    if (desc.schedule) return {};
-    // A library without one of these does with `kernel`.
-    if (!find_kernel({"linear", few_rows_schedule, desc.dtype}, linear.few_rows).ok()) linear.few_rows = linear.kernel;
-    if (!find_kernel({"linear", row_schedule, desc.dtype}, linear.one_row).ok()) linear.one_row = linear.few_rows;
+/** `named`: nullptr for Attune's choice. */
+Status choose_kernels(attune_type dtype, const char *named, attune_linear &linear) {
+    ATTUNE_TRY(find_kernel({"linear", named ? named : default_schedule, dtype}, linear.kernel));
+    linear.eight_rows = linear.few_rows = linear.one_row = linear.kernel;
+    if (named) return {};
+    // A library without one of these does with another.
+    if (!find_kernel({"linear", few_rows_schedule, dtype}, linear.few_rows).ok()) linear.few_rows = linear.kernel;
+    if (!find_kernel({"linear", eight_rows_schedule, dtype}, linear.eight_rows).ok()) linear.eight_rows = linear.few_rows;
+    if (!find_kernel({"linear", row_schedule, dtype}, linear.one_row).ok()) linear.one_row = linear.few_rows;
     return {};
 }
 
-void copy_bias(const attune_tensor &bias, std::vector<float> &to) {
+/** Memory for what a layer keeps of its tensors; all of it is 0. */
+Status allocate(attune_linear &linear, attune_type dtype, int64_t out, int64_t in, int64_t matrices) {
+    linear.dtype = dtype, linear.out = out, linear.in = in, linear.gated = matrices > 1;
+    ATTUNE_TRY(linear.weights.allocate(dtype, out, in, matrices));
+    linear.bias.resize(static_cast<size_t>(linear.weights.panels() * PackedWeights::panel_columns));
+    linear.zeros.resize(static_cast<size_t>(out));
+    return {};
+}
+
+void copy_bias(const attune_tensor &bias, int64_t first_column, std::vector<float> &to) {
     const int64_t stride = effective_stride(bias, 0);
     for (int64_t i = 0; i < bias.extent[0]; ++i)
-        to[static_cast<size_t>(i)] = float_at(bias.data, bias.type, i * stride);
+        to[static_cast<size_t>(first_column + i)] = float_at(bias.data, bias.type, i * stride);
 }
 
 Status make_linear(const attune_linear_desc *desc, attune_linear &linear) {
     ATTUNE_TRY(check_cpu_setting());
     ATTUNE_TRY(check_desc(desc));
-    ATTUNE_TRY(choose_kernels(*desc, linear));
-    linear.dtype = desc->dtype, linear.activation = desc->activation, linear.gated = desc->gate != nullptr;
-    linear.out = desc->weight.extent[0], linear.in = desc->weight.extent[1];
-    ATTUNE_TRY(linear.weights.allocate(linear.dtype, linear.out, linear.in, linear.gated ? 2 : 1));
+    ATTUNE_TRY(choose_kernels(desc->dtype, desc->schedule, linear));
+    ATTUNE_TRY(allocate(linear, desc->dtype, desc->weight.extent[0], desc->weight.extent[1], desc->gate ? 2 : 1));
+    linear.activation = desc->activation;
     linear.weights.pack(desc->weight, 0);
     if (desc->gate) linear.weights.pack(*desc->gate, 1);
-    linear.bias.resize(static_cast<size_t>(linear.weights.panels() * PackedWeights::panel_columns));
-    if (desc->bias) copy_bias(*desc->bias, linear.bias);
-    linear.zeros.resize(static_cast<size_t>(linear.out));
+    if (desc->bias) copy_bias(*desc->bias, 0, linear.bias);
     return {};
+}
+
+/** What a layer of its own would have to be. */
+Status check_stacked(attune_type dtype, const StackedLayer &layer) {
+    attune_linear_desc desc;
+    attune_linear_desc_init(&desc);
+    desc.dtype = dtype, desc.weight = *layer.weight, desc.bias = layer.bias;
+    const Status status = check_desc(&desc);
+    return status.ok() ? status : Status{status.code, formatted("{} projection: {}", layer.name, status.message)};
 }
 
 } // namespace
 
 const attune_kernel &kernel_for(const attune_linear &linear, int64_t rows) {
     if (rows <= 1) return *linear.one_row;
-    return rows <= most_few_rows ? *linear.few_rows : *linear.kernel;
+    if (rows <= most_few_rows) return *linear.few_rows;
+    return rows <= most_rows_at_once ? *linear.eight_rows : *linear.kernel;
+}
+
+Status make_stacked(attune_type dtype, std::initializer_list<StackedLayer> layers, attune_linear &linear) {
+    constexpr int64_t lanes = PackedWeights::panel_columns;
+    ATTUNE_TRY(check_cpu_setting());
+    int64_t panels = 0, out = 0;
+    for (const StackedLayer &layer : layers) {
+        ATTUNE_TRY(check_stacked(dtype, layer));
+        *layer.columns = {panels * lanes, layer.weight->extent[0]};
+        out = layer.columns->first + layer.columns->count, panels = (out + lanes - 1) / lanes;
+    }
+    ATTUNE_TRY(choose_kernels(dtype, nullptr, linear));
+    ATTUNE_REQUIRE(out <= INT32_MAX - lanes, "the projections have {} outputs together; they may have {}", out, INT32_MAX - lanes);
+    ATTUNE_TRY(allocate(linear, dtype, out, layers.begin()->weight->extent[1], 1));
+    for (const StackedLayer &layer : layers) {
+        linear.weights.pack(*layer.weight, 0, layer.columns->first / lanes);
+        if (layer.bias) copy_bias(*layer.bias, layer.columns->first, linear.bias);
+    }
+    return {};
 }
 
 } // namespace attune::runtime

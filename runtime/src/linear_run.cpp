@@ -11,19 +11,20 @@ namespace attune::runtime {
 namespace {
 
 /** Rows a fixed step apart: strides and places of x, y and residual in elements. */
-Status run_rows(const attune_linear &linear, const attune_linear_args &args, int64_t rows, const LeadingRows::Each &stride,
-                const LeadingRows::Each &at, Call &call) {
+Status run_rows(const attune_linear &linear, const Columns &columns, const attune_linear_args &args, int64_t rows,
+                const LeadingRows::Each &stride, const LeadingRows::Each &at, Call &call) {
     const PackedWeights &weights = linear.weights;
     const int64_t lanes = PackedWeights::panel_columns, words = weights.words(), matrices = weights.matrices();
+    const int64_t first_panel = columns.first / lanes, panels = (columns.count + lanes - 1) / lanes;
     const attune_type type = linear.dtype;
     int32_t gated = linear.gated, activation = linear.activation;
     const void *residual_row = args.residual ? element_at(*args.residual, at[2]) : linear.zeros.data();
     HalideBuffer x(element_at(args.x, at[0]), type, {{rows, stride[0]}, {linear.in, 1}});
-    HalideBuffer weight(weights.data(), type,
-                        {{weights.panels(), matrices * words * lanes}, {matrices, words * lanes}, {words, lanes}, {lanes, 1}});
-    HalideBuffer bias(linear.bias.data(), ATTUNE_F32, {{weights.panels() * lanes, 1}});
-    HalideBuffer residual(residual_row, type, {{rows, stride[2]}, {linear.out, 1}});
-    HalideBuffer y(element_at(args.y, at[1]), type, {{rows, stride[1]}, {linear.out, 1}});
+    HalideBuffer weight(weights.data(first_panel), type,
+                        {{panels, matrices * words * lanes}, {matrices, words * lanes}, {words, lanes}, {lanes, 1}});
+    HalideBuffer bias(linear.bias.data() + columns.first, ATTUNE_F32, {{panels * lanes, 1}});
+    HalideBuffer residual(residual_row, type, {{rows, stride[2]}, {columns.count, 1}});
+    HalideBuffer y(element_at(args.y, at[1]), type, {{rows, stride[1]}, {columns.count, 1}});
     if (type == ATTUNE_BF16) weight.get()->type = {halide_type_uint, 32}; // pairs
     void *arguments[8] = {nullptr, x.get(), weight.get(), bias.get(), residual.get(), &gated, &activation, y.get()};
     return run_kernel(kernel_for(linear, rows), arguments, call);
@@ -36,36 +37,46 @@ Status check_leading(const attune_tensor &tensor, const char *name, const attune
     return {};
 }
 
-Status check_outputs(const attune_tensor &tensor, const char *name, const attune_linear &linear) {
+Status check_outputs(const attune_tensor &tensor, const char *name, const attune_linear &linear, const Columns &columns) {
     const int64_t channels = tensor.extent[tensor.rank - 1];
-    ATTUNE_REQUIRE(channels == linear.out, "{} has {} channels; the weight [{}, {}] gives {}", name, channels, linear.out, linear.in,
-                   linear.out);
+    ATTUNE_REQUIRE(channels == columns.count, "{} has {} channels; the weight [{}, {}] gives {}", name, channels, columns.count, linear.in,
+                   columns.count);
     return {};
 }
 
-Status check_residual(const attune_linear &linear, const attune_linear_args &args) {
+Status check_residual(const attune_linear &linear, const Columns &columns, const attune_linear_args &args) {
     const attune_tensor &residual = *args.residual;
     ATTUNE_TRY(check_tensor(residual, {"residual", linear.dtype, args.x.rank, args.x.rank, Role::input, true}));
     ATTUNE_TRY(check_leading(residual, "residual", args.x));
-    ATTUNE_TRY(check_outputs(residual, "residual", linear));
+    ATTUNE_TRY(check_outputs(residual, "residual", linear, columns));
     ATTUNE_REQUIRE(same_view(residual, args.y) || !may_overlap(args.y, residual),
                    "y overlaps residual in memory; it must be apart from it, or residual itself");
     return {};
 }
 
-Status check_args(const attune_linear &linear, const attune_linear_args &args) {
+Status check_args(const attune_linear &linear, const Columns &columns, const attune_linear_args &args) {
     const int32_t rank = args.x.rank;
     ATTUNE_TRY(check_tensor(args.x, {"x", linear.dtype, 1, ATTUNE_MAX_RANK, Role::input, true}));
     ATTUNE_TRY(check_tensor(args.y, {"y", linear.dtype, rank, rank, Role::output, true}));
     const int64_t channels = args.x.extent[rank - 1];
     ATTUNE_REQUIRE(channels == linear.in, "x has {} channels; the weight [{}, {}] takes {}", channels, linear.out, linear.in, linear.in);
     ATTUNE_TRY(check_leading(args.y, "y", args.x));
-    ATTUNE_TRY(check_outputs(args.y, "y", linear));
+    ATTUNE_TRY(check_outputs(args.y, "y", linear, columns));
     ATTUNE_REQUIRE(!may_overlap(args.y, args.x), "y overlaps x in memory; it must be apart from it");
-    return args.residual ? check_residual(linear, args) : Status();
+    return args.residual ? check_residual(linear, columns, args) : Status();
 }
 
 } // namespace
+
+Status run_columns(const attune_linear &linear, const Columns &columns, const attune_linear_args &args, attune_call *call) {
+    ATTUNE_TRY(check_call(call));
+    ATTUNE_TRY(check_args(linear, columns, args));
+    Call scope(call);
+    if (!has_elements(args.y)) return {};
+    return LeadingRows({&args.x, &args.y, args.residual}).for_each([&](int64_t rows, const auto &stride, const auto &at) {
+        return run_rows(linear, columns, args, rows, stride, at, scope);
+    });
+}
 
 } // namespace attune::runtime
 
@@ -81,12 +92,6 @@ extern "C" attune_status attune_linear_run(const attune_linear *linear, const at
     return guarded([&]() -> Status {
         ATTUNE_REQUIRE(linear != nullptr, "linear is NULL");
         ATTUNE_TRY(check_struct(args, "args", "attune_linear_args_init"));
-        ATTUNE_TRY(check_call(call));
-        ATTUNE_TRY(check_args(*linear, *args));
-        Call scope(call);
-        if (!has_elements(args->y)) return {};
-        return LeadingRows({&args->x, &args->y, args->residual}).for_each([&](int64_t rows, const auto &stride, const auto &at) {
-            return run_rows(*linear, *args, rows, stride, at, scope);
-        });
+        return run_columns(*linear, {0, linear->out}, *args, call);
     });
 }

@@ -70,9 +70,10 @@ Status PackedWeights::allocate(attune_type dtype, int64_t out, int64_t in, int64
     return {};
 }
 
-void PackedWeights::pack(const attune_tensor &weight, int64_t matrix) {
-    for (int64_t panel = 0; panel < panels_; ++panel) {
-        uint32_t *to = words_.get() + (panel * matrices_ + matrix) * words_per_column_ * panel_columns;
+void PackedWeights::pack(const attune_tensor &weight, int64_t matrix, int64_t first_panel) {
+    const int64_t panels = (weight.extent[0] + panel_columns - 1) / panel_columns;
+    for (int64_t panel = 0; panel < panels; ++panel) {
+        uint32_t *to = words_.get() + (first_panel + panel) * words_per_panel() + matrix * words_per_column_ * panel_columns;
         if (weight.type == ATTUNE_BF16)
             pack_panel<uint16_t>(weight, dtype_ == ATTUNE_BF16, panel, words_per_column_, to);
         else

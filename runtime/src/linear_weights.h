@@ -17,17 +17,19 @@ public:
 
     /** Zeros for `matrices` (1, or 2 with a gate) of [out, in]; ATTUNE_OUT_OF_MEMORY where there is no memory. */
     Status allocate(attune_type dtype, int64_t out, int64_t in, int64_t matrices);
-    /** Copies a weight, f32 or bf16 [out, in], into one of the matrices. */
-    void pack(const attune_tensor &weight, int64_t matrix);
+    /** Copies a weight, f32 or bf16 [out, in], into one of the matrices, from a panel on. */
+    void pack(const attune_tensor &weight, int64_t matrix, int64_t first_panel = 0);
 
-    const void *data() const { return words_.get(); }
+    const void *data(int64_t first_panel = 0) const { return words_.get() + first_panel * words_per_panel(); }
     attune_type dtype() const { return dtype_; }
     int64_t panels() const { return panels_; }
     int64_t words() const { return words_per_column_; }
     int64_t matrices() const { return matrices_; }
-    size_t bytes() const { return static_cast<size_t>(panels_ * matrices_ * words_per_column_ * panel_columns) * sizeof(uint32_t); }
+    size_t bytes() const { return static_cast<size_t>(panels_ * words_per_panel()) * sizeof(uint32_t); }
 
 private:
+    int64_t words_per_panel() const { return matrices_ * words_per_column_ * panel_columns; }
+
     struct Free {
         void operator()(uint32_t *words) const { std::free(words); }
     };

@@ -8,7 +8,7 @@ namespace attune::runtime {
 namespace {
 
 /** Weights [out, in] as the caller names them. */
-struct Projection {
+struct GivenWeight {
     const char *name;
     const char *weight_name;
     const attune_tensor *weight;
@@ -17,14 +17,14 @@ struct Projection {
     bool given() const { return weight->rank != 0; }
 };
 
-Status check_matrix(const Projection &p) {
+Status check_matrix(const GivenWeight &p) {
     ATTUNE_REQUIRE(p.given() || !p.bias, "{}_bias is given; it must go with {}_weight", p.name, p.name);
     if (!p.given()) return {};
     ATTUNE_TRY(check_f32_or_bf16(p.weight->type, p.weight_name));
     return check_tensor(*p.weight, {p.weight_name, p.weight->type, 2, 2, Role::input, false});
 }
 
-Status make_linear(attune_type dtype, const Projection &p, LinearPointer &made) {
+Status make_linear(attune_type dtype, const GivenWeight &p, LinearPointer &made) {
     if (!p.given()) return {};
     attune_linear_desc desc;
     attune_linear_desc_init(&desc);
@@ -36,7 +36,7 @@ Status make_linear(attune_type dtype, const Projection &p, LinearPointer &made) 
 }
 
 /** The width of one head of `count`: the projection's outputs shared evenly, or `given` where there is no projection. */
-Status head_width(const Projection &p, int64_t count, const char *count_name, int64_t given, const char *given_name, int64_t &width) {
+Status head_width(const GivenWeight &p, int64_t count, const char *count_name, int64_t given, const char *given_name, int64_t &width) {
     const int64_t outputs = p.weight->extent[0];
     if (p.given()) {
         ATTUNE_REQUIRE(outputs >= 1 && outputs % count == 0, "{}_weight has {} outputs; {} is {}, and must divide them", p.name, outputs,
@@ -51,7 +51,7 @@ Status head_width(const Projection &p, int64_t count, const char *count_name, in
     return {};
 }
 
-Status settle_widths(const attune_mha_desc &desc, const Projection *qkv, attune_mha &mha) {
+Status settle_widths(const attune_mha_desc &desc, const GivenWeight *qkv, attune_mha &mha) {
     const char *kv_name = desc.kv_heads > 0 ? "kv_heads" : "heads";
     const int64_t value_dim = desc.value_dim != 0 || qkv[2].given() ? desc.value_dim : desc.head_dim;
     int64_t key_dim = 0;
@@ -78,7 +78,7 @@ Status settle_output(const attune_mha_desc &desc, attune_mha &mha) {
         ATTUNE_REQUIRE(!desc.output_bias, "output_bias is given; it must go with output_weight");
         return {};
     }
-    const Projection output = {"output", "output_weight", desc.output_weight, desc.output_bias};
+    const GivenWeight output = {"output", "output_weight", desc.output_weight, desc.output_bias};
     ATTUNE_REQUIRE(output.given(), "output_weight.rank is 0; it must be 2");
     ATTUNE_TRY(check_matrix(output));
     ATTUNE_REQUIRE(desc.output_weight->extent[1] == mha.out, "output_weight has {} inputs; it must have {}, of {} heads of width {}",
@@ -99,22 +99,44 @@ Status make_attention(const attune_mha_desc &desc, attune_mha &mha) {
     return {};
 }
 
+/** One layer for all three where it may be: x is then read once, and attention reads what it gives as views. */
+Status make_projections(attune_type dtype, const GivenWeight *qkv, attune_mha &mha) {
+    Projection *projections[] = {&mha.query, &mha.key, &mha.value};
+    bool fused = true;
+    for (int i = 0; i < 3; ++i)
+        fused = fused && qkv[i].given() && qkv[i].weight->extent[1] == qkv[0].weight->extent[1];
+    if (fused) {
+        mha.layers[0].reset(new attune_linear);
+        ATTUNE_TRY(make_stacked(dtype,
+                                {{qkv[0].name, qkv[0].weight, qkv[0].bias, &mha.query.columns},
+                                 {qkv[1].name, qkv[1].weight, qkv[1].bias, &mha.key.columns},
+                                 {qkv[2].name, qkv[2].weight, qkv[2].bias, &mha.value.columns}},
+                                *mha.layers[0]));
+        for (Projection *projection : projections)
+            projection->layer = mha.layers[0].get();
+        return {};
+    }
+    for (size_t i = 0; i < 3; ++i) {
+        ATTUNE_TRY(make_linear(dtype, qkv[i], mha.layers[i]));
+        if (mha.layers[i]) *projections[i] = {mha.layers[i].get(), {0, mha.layers[i]->out}};
+    }
+    return {};
+}
+
 Status make_mha(const attune_mha_desc *desc, attune_mha &mha) {
     ATTUNE_TRY(check_struct(desc, "desc", "attune_mha_desc_init"));
     ATTUNE_TRY(check_f32_or_bf16(desc->dtype, "desc", "dtype"));
     ATTUNE_REQUIRE(desc->context_length >= 0, "context_length is {}; it must be 1 or more, or 0: no limit", desc->context_length);
-    const Projection qkv[] = {{"query", "query_weight", &desc->query_weight, desc->query_bias},
-                              {"key", "key_weight", &desc->key_weight, desc->key_bias},
-                              {"value", "value_weight", &desc->value_weight, desc->value_bias}};
-    LinearPointer *layers[] = {&mha.query, &mha.key, &mha.value};
-    for (const Projection &p : qkv)
+    const GivenWeight qkv[] = {{"query", "query_weight", &desc->query_weight, desc->query_bias},
+                               {"key", "key_weight", &desc->key_weight, desc->key_bias},
+                               {"value", "value_weight", &desc->value_weight, desc->value_bias}};
+    for (const GivenWeight &p : qkv)
         ATTUNE_TRY(check_matrix(p));
     mha.dtype = desc->dtype, mha.context_length = desc->context_length;
     ATTUNE_TRY(settle_heads(*desc, mha));
     ATTUNE_TRY(settle_widths(*desc, qkv, mha));
     ATTUNE_TRY(make_attention(*desc, mha));
-    for (int i = 0; i < 3; ++i)
-        ATTUNE_TRY(make_linear(desc->dtype, qkv[i], *layers[i]));
+    ATTUNE_TRY(make_projections(desc->dtype, qkv, mha));
     return settle_output(*desc, mha);
 }
 
@@ -148,6 +170,8 @@ extern "C" int64_t attune_mha_out(const attune_mha *mha) { return mha ? mha->out
 
 extern "C" size_t attune_mha_bytes(const attune_mha *mha) {
     if (!mha) return 0;
-    return attune_linear_bytes(mha->query.get()) + attune_linear_bytes(mha->key.get()) + attune_linear_bytes(mha->value.get()) +
-           attune_linear_bytes(mha->output.get());
+    size_t bytes = attune_linear_bytes(mha->output.get());
+    for (const LinearPointer &layer : mha->layers)
+        bytes += attune_linear_bytes(layer.get());
+    return bytes;
 }

@@ -1,8 +1,10 @@
 // What attune_mha_create settles once: four linear layers and a plan of attention.
 #pragma once
 
+#include <array>
 #include <memory>
 
+#include "linear.h"
 #include "status.h"
 
 namespace attune::runtime {
@@ -16,6 +18,12 @@ using LinearPointer = std::unique_ptr<attune_linear, Destroy>;
 /** What a call of the C interface returned, as a Status. */
 inline Status status_of(attune_status code) { return code == ATTUNE_OK ? Status() : Status{code, attune_error_message()}; }
 
+/** What makes queries, keys or values of the input: some columns of a layer. */
+struct Projection {
+    const attune_linear *layer = nullptr; // the input is the heads side by side already
+    Columns columns;
+};
+
 } // namespace attune::runtime
 
 struct attune_mha {
@@ -25,9 +33,13 @@ struct attune_mha {
     int64_t head_dim = 0;
     int64_t value_dim = 0;
     int64_t out = 0;
-    int64_t context_length = 0;                       // 0: no limit
-    attune::runtime::LinearPointer query, key, value; // nullptr: the input is the heads side by side already
-    attune::runtime::LinearPointer output;            // nullptr: the heads' outputs side by side are the result
+    int64_t context_length = 0; // 0: no limit
+    attune::runtime::Projection query, key, value;
+    std::array<attune::runtime::LinearPointer, 3> layers; // that project: one for all three where they take the same channels
+    attune::runtime::LinearPointer output;                // nullptr: the heads' outputs side by side are the result
+
+    /** Whether one layer gives all three. */
+    bool is_fused() const { return query.layer && query.layer == key.layer && key.layer == value.layer; }
     std::unique_ptr<attune_attention_plan, attune::runtime::Destroy> attention;
 };
 

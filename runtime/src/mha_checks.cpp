@@ -54,10 +54,10 @@ Status take_inputs(const attune_mha &mha, const attune_mha_args &args, MhaOperan
     const int32_t rank = args.query.rank;
     ATTUNE_REQUIRE(args.key || !args.value, "value is given; it must go with key");
     const attune_tensor &key = args.key ? *args.key : args.query;
-    ATTUNE_TRY(take_input(mha, args.query, rank, {"query", mha.query.get(), mha.heads, mha.head_dim}, operands.query));
-    ATTUNE_TRY(take_input(mha, key, rank, {"key", mha.key.get(), mha.kv_heads, mha.head_dim}, operands.key));
+    ATTUNE_TRY(take_input(mha, args.query, rank, {"query", mha.query.layer, mha.heads, mha.head_dim}, operands.query));
+    ATTUNE_TRY(take_input(mha, key, rank, {"key", mha.key.layer, mha.kv_heads, mha.head_dim}, operands.key));
     ATTUNE_TRY(
-        take_input(mha, args.value ? *args.value : key, rank, {"value", mha.value.get(), mha.kv_heads, mha.value_dim}, operands.value));
+        take_input(mha, args.value ? *args.value : key, rank, {"value", mha.value.layer, mha.kv_heads, mha.value_dim}, operands.value));
     ATTUNE_TRY(check_rows(operands.key, "key", operands.query, "query", false));
     return check_rows(operands.value, "value", operands.key, "key", true);
 }

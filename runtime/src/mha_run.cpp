@@ -4,6 +4,7 @@
 #include "error.h"
 #include "mha.h"
 #include "mha_masks.h"
+#include "overlap.h"
 #include "tensor.h"
 
 namespace attune::runtime {
@@ -18,6 +19,13 @@ attune_tensor heads_of(const attune_tensor &tokens, int64_t heads, int64_t width
     return view;
 }
 
+/** Some channels of every token. */
+attune_tensor part_of(attune_tensor tokens, const Columns &columns) {
+    tokens.data = static_cast<char *>(tokens.data) + columns.first * static_cast<int64_t>(element_size(tokens.type));
+    tokens.extent[2] = columns.count;
+    return tokens;
+}
+
 /** One run's scratch: what the projections give, and what attention gives to the last one. */
 class MhaRun {
 public:
@@ -30,15 +38,15 @@ public:
         attune_attention_args attention = args_.attention;
         ATTUNE_TRY(masks_.fill(args_, operands_, mha_, keys(), attention));
         attune_tensor query, key, value, context = operands_.out;
-        ATTUNE_TRY(project(mha_.query.get(), operands_.query, query_, query, most));
-        ATTUNE_TRY(project(mha_.key.get(), operands_.key, key_, key, most));
-        ATTUNE_TRY(project(mha_.value.get(), operands_.value, value_, value, most));
+        ATTUNE_TRY(project_all(query, key, value, most));
         if (mha_.output) ATTUNE_TRY(make(operands_.query, mha_.heads * mha_.value_dim, context_, context));
         attention.q = heads_of(query, mha_.heads, mha_.head_dim), attention.k = heads_of(key, mha_.kv_heads, mha_.head_dim);
         attention.v = heads_of(value, mha_.kv_heads, mha_.value_dim), attention.out = heads_of(context, mha_.heads, mha_.value_dim);
         ATTUNE_TRY(status_of(attune_attention_run(mha_.attention.get(), &attention, &inner_)));
         most = std::max(most, inner_.workspace_bytes);
-        return mha_.output ? run_linear(*mha_.output, context, operands_.out, most) : Status();
+        if (!mha_.output) return {};
+        const attune_tensor *residual = args_.residual ? &operands_.residual : nullptr;
+        return run_linear(*mha_.output, {0, mha_.output->out}, context, operands_.out, residual, most);
     }
 
 private:
@@ -58,22 +66,37 @@ private:
         return {};
     }
 
-    Status run_linear(const attune_linear &layer, const attune_tensor &x, const attune_tensor &y, size_t &most) {
+    Status run_linear(const attune_linear &layer, const Columns &columns, const attune_tensor &x, const attune_tensor &y,
+                      const attune_tensor *residual, size_t &most) {
         attune_linear_args args;
         attune_linear_args_init(&args);
-        args.x = x, args.y = y;
-        if (&layer == mha_.output.get() && args_.residual) args.residual = &operands_.residual;
-        Status status = status_of(attune_linear_run(&layer, &args, &inner_));
+        args.x = x, args.y = y, args.residual = residual;
+        const Status status = run_columns(layer, columns, args, &inner_);
         most = std::max(most, inner_.workspace_bytes);
         return status;
     }
 
+    /** In one run where one layer gives all three, of one input. */
+    Status project_all(attune_tensor &query, attune_tensor &key, attune_tensor &value, size_t &most) {
+        if (mha_.is_fused() && same_view(operands_.query, operands_.key) && same_view(operands_.key, operands_.value)) {
+            const attune_linear &layer = *mha_.query.layer;
+            attune_tensor all;
+            ATTUNE_TRY(make(operands_.query, layer.out, query_, all));
+            ATTUNE_TRY(run_linear(layer, {0, layer.out}, operands_.query, all, nullptr, most));
+            query = part_of(all, mha_.query.columns), key = part_of(all, mha_.key.columns), value = part_of(all, mha_.value.columns);
+            return {};
+        }
+        ATTUNE_TRY(project(mha_.query, operands_.query, query_, query, most));
+        ATTUNE_TRY(project(mha_.key, operands_.key, key_, key, most));
+        return project(mha_.value, operands_.value, value_, value, most);
+    }
+
     /** y = x where there is nothing to project. */
-    Status project(const attune_linear *layer, const attune_tensor &x, Scratch<char> &scratch, attune_tensor &y, size_t &most) {
+    Status project(const Projection &projection, const attune_tensor &x, Scratch<char> &scratch, attune_tensor &y, size_t &most) {
         y = x;
-        if (!layer) return {};
-        ATTUNE_TRY(make(x, attune_linear_out(layer), scratch, y));
-        return run_linear(*layer, x, y, most);
+        if (!projection.layer) return {};
+        ATTUNE_TRY(make(x, projection.columns.count, scratch, y));
+        return run_linear(*projection.layer, projection.columns, x, y, nullptr, most);
     }
 
     const attune_mha &mha_;

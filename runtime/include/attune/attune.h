@@ -407,7 +407,8 @@ typedef struct attune_linear_desc {
     const attune_tensor *bias; /* b: f32 or bf16 [out]; NULL: none */
     attune_activation activation;
     const attune_tensor *gate; /* G, as weight; NULL: none */
-    const char *schedule;      /* name; NULL: Attune's choice, "row" for one row, "rows" for up to 8, "tiles" for more: the same bits */
+    const char *schedule;      /* name; NULL: Attune's choice, "row" for one row, "rows" for up to 4, "eight_rows" for up to 8, "tiles"
+                                  for more: the same bits */
 } attune_linear_desc;
 void attune_linear_desc_init(attune_linear_desc *desc);
 
