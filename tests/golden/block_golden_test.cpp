@@ -1,8 +1,10 @@
 // Blocks of transformers against torch.nn's.
+#include <algorithm>
 #include <cmath>
 
 #include "block_weights.h"
 #include "compare.h"
+#include "typed_tensor.h"
 
 namespace attune::test {
 namespace {
@@ -32,6 +34,15 @@ protected:
         EXPECT_TRUE(block.ok()) << block.status().message;
         return std::move(*block);
     }
+    /** Not further from float64 than twice what PyTorch's own bfloat16 is. */
+    void expect_golden_in_bfloat16(const Status &status, const TypedTensor &out, const std::string &name) {
+        ASSERT_TRUE(status.ok()) << status.message;
+        const std::vector<double> exact = golden_file(name + "/out", out.extents()), peer = golden_file(name + "/bfloat16", out.extents());
+        Tolerance tolerance{0};
+        for (size_t i = 0; i < exact.size(); i++)
+            tolerance.absolute = std::max(tolerance.absolute, 2 * std::abs(peer[i] - exact[i]));
+        EXPECT_TRUE(agrees(out.values(), exact, tolerance)) << name;
+    }
     void expect_golden(const Status &status, const Tensor<float> &out, const std::string &name) {
         ASSERT_TRUE(status.ok()) << status.message;
         EXPECT_TRUE(agrees(to_double(out), golden_file(name + "/out", out.extent), block_tolerance)) << name;
@@ -53,6 +64,22 @@ TEST_F(Blocks, DecoderPostNormAndPreNorm) {
         const DecoderBlock block = decoder(weights.decoder(1, norm_first));
         const Status status = block.run(y.view(), x.view(), out.view(), memory, {}, without_padding());
         expect_golden(status, out, norm_first ? "decoder_pre" : "decoder_post");
+    }
+}
+
+TEST_F(Blocks, InBfloat16) {
+    const TypedTensor from(ATTUNE_BF16, x), to(ATTUNE_BF16, y);
+    for (const bool norm_first : {false, true}) {
+        const TypedTensor encoded(ATTUNE_BF16, x.extent), decoded(ATTUNE_BF16, y.extent);
+        EncoderBlockDesc encoder_desc = weights.encoder(1, norm_first);
+        DecoderBlockDesc decoder_desc = weights.decoder(1, norm_first);
+        encoder_desc.attention.dtype = decoder_desc.self_attention.dtype = decoder_desc.cross_attention.dtype = ATTUNE_BF16;
+        const EncoderBlock encoder_block = encoder(encoder_desc);
+        const DecoderBlock decoder_block = decoder(decoder_desc);
+        Status status = encoder_block.run(from.view(), encoded.view(), memory, without_padding());
+        expect_golden_in_bfloat16(status, encoded, norm_first ? "encoder_pre" : "encoder_post");
+        status = decoder_block.run(to.view(), from.view(), decoded.view(), memory, {}, without_padding());
+        expect_golden_in_bfloat16(status, decoded, norm_first ? "decoder_pre" : "decoder_post");
     }
 }
 
@@ -106,6 +133,9 @@ TEST_F(Blocks, WhatIsWrongIsNamed) {
     desc = weights.encoder(1, false);
     desc.attention.heads = 3;
     EXPECT_EQ(EncoderBlock::create(desc).status().message, "attention: query_weight has 16 outputs; heads is 3, and must divide them");
+    DecoderBlockDesc mixed = weights.decoder(1, false);
+    mixed.cross_attention.dtype = ATTUNE_BF16;
+    EXPECT_EQ(DecoderBlock::create(mixed).status().message, "cross_attention.dtype is 3; it must be 1, as self_attention.dtype");
     const Tensor<float> out(y.extent);
     const auto expect_refused = [&](const Status &status, const std::string &words) {
         EXPECT_EQ(status.code, ATTUNE_INVALID_ARGUMENT);
@@ -120,6 +150,8 @@ TEST_F(Blocks, WhatIsWrongIsNamed) {
         expect_refused(block.run(bad, encoded, out.view(), memory), "x has 12 channels; the layer takes 16");
         bad = good, bad.rank = 1;
         expect_refused(block.run(bad, encoded, out.view(), memory), "x.rank is 1");
+        bad = good, bad.type = ATTUNE_BF16;
+        expect_refused(block.run(bad, encoded, out.view(), memory), "x.type is 3; it must be 1, as the block's");
         bad = good, bad.data = nullptr;
         expect_refused(block.run(bad, encoded, out.view(), memory), "x.data is NULL");
         bad = encoded, bad.extent[2] = 9;

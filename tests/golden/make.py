@@ -4,6 +4,7 @@
     pip install torch==2.9.1 numpy && python3 tests/golden/make.py
 
 Each case is a folder of .npy files of float32. Its inputs aren't stored: golden.h makes the same numbers, bit for bit."""
+import copy
 import pathlib
 
 import numpy as np
@@ -32,7 +33,7 @@ def numbers(seed, *shape, scale=1.0):
 def save(case, **arrays):
     (FOLDER / case).mkdir(exist_ok=True)
     for name, array in arrays.items():
-        np.save(FOLDER / case / f"{name}.npy", array.detach().numpy().astype("<f4"))
+        np.save(FOLDER / case / f"{name}.npy", array.detach().double().numpy().astype("<f4"))
 
 
 def float32(rows):
@@ -175,13 +176,16 @@ def causal(tokens):
 
 
 def blocks():
-    """Encoder and decoder layers, post-norm with ReLU and pre-norm with GELU; one item of the batch is padded."""
+    """Encoder and decoder layers, post-norm with ReLU and pre-norm with GELU; one item of the batch is padded. Also what PyTorch gives in
+    bfloat16: how far it strays is what other layers in bfloat16 are measured by."""
     x, y, pad = numbers(120, 2, 6, 16), numbers(121, 2, 5, 16), padding([6, 4], 6)
     for name, first, activation in (("post", False, "relu"), ("pre", True, "gelu")):
-        layer = torch.nn.TransformerEncoderLayer(**WIDTH, activation=activation, norm_first=first).double().eval()
-        save(f"encoder_{name}", out=encoder_layer(layer, 1)(x, src_key_padding_mask=pad))
-        layer = torch.nn.TransformerDecoderLayer(**WIDTH, activation=activation, norm_first=first).double().eval()
-        save(f"decoder_{name}", out=decoder_layer(layer, 1)(y, x, tgt_mask=causal(5), memory_key_padding_mask=pad))
+        layer = encoder_layer(torch.nn.TransformerEncoderLayer(**WIDTH, activation=activation, norm_first=first).double().eval(), 1)
+        half = copy.deepcopy(layer).bfloat16()
+        save(f"encoder_{name}", out=layer(x, src_key_padding_mask=pad), bfloat16=half(x.bfloat16(), src_key_padding_mask=pad))
+        layer = decoder_layer(torch.nn.TransformerDecoderLayer(**WIDTH, activation=activation, norm_first=first).double().eval(), 1)
+        half, masks = copy.deepcopy(layer).bfloat16(), {"tgt_mask": causal(5), "memory_key_padding_mask": pad}
+        save(f"decoder_{name}", out=layer(y, x, **masks), bfloat16=half(y.bfloat16(), x.bfloat16(), **masks))
 
 
 def sinusoidal(tokens, width):

@@ -22,8 +22,8 @@ namespace attune {
  * blocks of a stack. */
 class BlockMemory {
 public:
-    /** A contiguous f32 tensor of x's shape, but with `channels` channels, in the memory number `place`. Its data is nullptr where memory
-     * runs out. */
+    /** A contiguous tensor of x's type and shape, but with `channels` channels, in the memory number `place`. Its data is nullptr where
+     * memory runs out. */
     TensorView like(const TensorView &x, int64_t channels, size_t place) {
         attune_tensor view = x;
         int64_t count = 1;
@@ -33,7 +33,8 @@ public:
             view.stride[axis] = count;
             fits = fits && !__builtin_mul_overflow(count, std::max<int64_t>(view.extent[axis], 1), &count);
         }
-        view.data = fits ? memory(place, static_cast<size_t>(count)) : nullptr;
+        const int64_t floats = x.type == ATTUNE_F32 ? count : count / 2 + count % 2;
+        view.data = fits ? memory(place, static_cast<size_t>(floats)) : nullptr;
         return view;
     }
 
@@ -58,7 +59,8 @@ struct FeedForwardDesc {
     attune_activation activation = ATTUNE_RELU;
 };
 
-/** What an encoder block is made of, as torch.nn.TransformerEncoderLayer. */
+/** What an encoder block is made of, as torch.nn.TransformerEncoderLayer. `attention.dtype`, f32 or bf16, is that of tokens and of all
+ * linear layers; weights of either type are taken. */
 struct EncoderBlockDesc {
     MultiHeadAttentionDesc attention; // with an output projection; d_in = d_out = C
     FeedForwardDesc feed_forward;
@@ -66,7 +68,8 @@ struct EncoderBlockDesc {
     bool norm_first = false; // pre-norm: x + f(norm(x)); otherwise norm(x + f(x))
 };
 
-/** What a decoder block is made of, as torch.nn.TransformerDecoderLayer; `self_attention.mask` is "causal" as a rule. */
+/** What a decoder block is made of, as torch.nn.TransformerDecoderLayer; `self_attention.mask` is "causal" as a rule. Both attentions have
+ * the same dtype, which is that of tokens and of all linear layers. */
 struct DecoderBlockDesc {
     MultiHeadAttentionDesc self_attention, cross_attention;
     FeedForwardDesc feed_forward;
@@ -87,11 +90,11 @@ struct BlockAttention {
 
 namespace block {
 
-/** f32 [B, N, C] or [N, C], the last axis contiguous. */
-inline Status check_tokens(const TensorView &x, int64_t channels, const std::string &name) {
+/** [B, N, C] or [N, C] of the block's type, the last axis contiguous. */
+inline Status check_tokens(const TensorView &x, attune_type dtype, int64_t channels, const std::string &name) {
     const auto wrong = [&](const std::string &sentence) { return Status{ATTUNE_INVALID_ARGUMENT, name + sentence}; };
     if (x.rank != 2 && x.rank != 3) return wrong(".rank is " + std::to_string(x.rank) + "; it must be 2 or 3");
-    if (x.type != ATTUNE_F32) return wrong(".type is " + std::to_string(x.type) + "; it must be ATTUNE_F32 (1)");
+    if (x.type != dtype) return wrong(".type is " + std::to_string(x.type) + "; it must be " + std::to_string(dtype) + ", as the block's");
     const int64_t given = x.extent[x.rank - 1];
     if (given != channels) return wrong(" has " + std::to_string(given) + " channels; the layer takes " + std::to_string(channels));
     for (int32_t axis = 0; axis < x.rank; axis++)
@@ -116,8 +119,9 @@ inline Status first_error(std::initializer_list<Part> parts) {
 /** Linear, activation, linear. */
 class FeedForward {
 public:
-    static Result<FeedForward> create(const FeedForwardDesc &desc) {
+    static Result<FeedForward> create(const FeedForwardDesc &desc, attune_type dtype) {
         LinearDesc up, down;
+        up.dtype = down.dtype = dtype;
         up.weight = desc.up_weight, up.bias = desc.up_bias, up.activation = desc.activation, up.gate = desc.gate_weight;
         down.weight = desc.down_weight, down.bias = desc.down_bias;
         Result<Linear> first = Linear::create(up), second = Linear::create(down);
@@ -136,9 +140,9 @@ public:
 };
 
 /** What a block takes and gives: y of x's shape, and memory for the tokens between its layers. */
-inline Status check_ends(const TensorView &x, const TensorView &y, int64_t channels, const TensorView &state) {
+inline Status check_ends(const TensorView &x, const TensorView &y, attune_type dtype, int64_t channels, const TensorView &state) {
     for (const auto &[tensor, name] : {std::pair(&x, "x"), std::pair(&y, "y")})
-        if (Status status = check_tokens(*tensor, channels, name); !status) return status;
+        if (Status status = check_tokens(*tensor, dtype, channels, name); !status) return status;
     const auto wrong = [&](const std::string &what, int64_t is, int64_t must) {
         return Status{ATTUNE_INVALID_ARGUMENT,
                       "y." + what + " is " + std::to_string(is) + "; it must be " + std::to_string(must) + ", as in x"};
@@ -190,7 +194,7 @@ class EncoderBlock {
 public:
     static Result<EncoderBlock> create(const EncoderBlockDesc &desc) {
         auto attention = MultiHeadAttention::create(desc.attention);
-        auto feed_forward = block::FeedForward::create(desc.feed_forward);
+        auto feed_forward = block::FeedForward::create(desc.feed_forward, desc.attention.dtype);
         auto attention_norm = LayerNorm::create(desc.attention_norm);
         auto feed_forward_norm = LayerNorm::create(desc.feed_forward_norm);
         const Status status = block::first_error({{"attention", attention.status()},
@@ -198,17 +202,17 @@ public:
                                                   {"attention_norm", attention_norm.status()},
                                                   {"feed_forward_norm", feed_forward_norm.status()}});
         if (!status) return status;
-        return EncoderBlock{std::move(*attention), std::move(*feed_forward), std::move(*attention_norm), std::move(*feed_forward_norm),
-                            desc.norm_first};
+        return EncoderBlock{desc.attention.dtype,       std::move(*attention),         std::move(*feed_forward),
+                            std::move(*attention_norm), std::move(*feed_forward_norm), desc.norm_first};
     }
 
-    /** x and y: f32 [B, N, C] or [N, C]; y may be x. On an error y isn't written. */
+    /** x and y: [B, N, C] or [N, C], of the block's dtype; y may be x. On an error y isn't written. */
     Status run(const TensorView &x, const TensorView &y, BlockMemory &memory, const BlockAttention &options = {},
                attune_call *call = nullptr) const {
-        Status status = block::check_tokens(x, attention_.out(), "x");
+        Status status = block::check_tokens(x, dtype_, attention_.out(), "x");
         if (!status) return status;
         const TensorView state = memory.like(x, attention_.out(), 2);
-        if (status = block::check_ends(x, y, attention_.out(), state); !status) return status;
+        if (status = block::check_ends(x, y, dtype_, attention_.out(), state); !status) return status;
         status = block::sublayer(x, state, attention_norm_, norm_first_, memory, call, [&](auto &from, auto &residual, auto &to) {
             return block::attend(attention_, from, nullptr, residual, to, options, call);
         });
@@ -218,11 +222,12 @@ public:
     }
 
 private:
-    EncoderBlock(MultiHeadAttention attention, block::FeedForward feed_forward, LayerNorm attention_norm, LayerNorm feed_forward_norm,
-                 bool norm_first)
-        : attention_(std::move(attention)), feed_forward_(std::move(feed_forward)), attention_norm_(std::move(attention_norm)),
-          feed_forward_norm_(std::move(feed_forward_norm)), norm_first_(norm_first) {}
+    EncoderBlock(attune_type dtype, MultiHeadAttention attention, block::FeedForward feed_forward, LayerNorm attention_norm,
+                 LayerNorm feed_forward_norm, bool norm_first)
+        : dtype_(dtype), attention_(std::move(attention)), feed_forward_(std::move(feed_forward)),
+          attention_norm_(std::move(attention_norm)), feed_forward_norm_(std::move(feed_forward_norm)), norm_first_(norm_first) {}
 
+    attune_type dtype_;
     MultiHeadAttention attention_;
     block::FeedForward feed_forward_;
     LayerNorm attention_norm_, feed_forward_norm_;
@@ -234,10 +239,14 @@ class DecoderBlock {
 public:
     static Result<DecoderBlock> create(const DecoderBlockDesc &desc) {
         auto self = MultiHeadAttention::create(desc.self_attention), cross = MultiHeadAttention::create(desc.cross_attention);
-        auto feed_forward = block::FeedForward::create(desc.feed_forward);
+        auto feed_forward = block::FeedForward::create(desc.feed_forward, desc.self_attention.dtype);
         auto self_norm = LayerNorm::create(desc.self_norm);
         auto cross_norm = LayerNorm::create(desc.cross_norm);
         auto feed_forward_norm = LayerNorm::create(desc.feed_forward_norm);
+        if (desc.cross_attention.dtype != desc.self_attention.dtype)
+            return Status{ATTUNE_INVALID_ARGUMENT, "cross_attention.dtype is " + std::to_string(desc.cross_attention.dtype) +
+                                                       "; it must be " + std::to_string(desc.self_attention.dtype) +
+                                                       ", as self_attention.dtype"};
         const Status status = block::first_error({{"self_attention", self.status()},
                                                   {"cross_attention", cross.status()},
                                                   {"feed_forward", feed_forward.status()},
@@ -245,18 +254,18 @@ public:
                                                   {"cross_norm", cross_norm.status()},
                                                   {"feed_forward_norm", feed_forward_norm.status()}});
         if (!status) return status;
-        return DecoderBlock(std::move(*self), std::move(*cross), std::move(*feed_forward),
+        return DecoderBlock(desc.self_attention.dtype, std::move(*self), std::move(*cross), std::move(*feed_forward),
                             {std::move(*self_norm), std::move(*cross_norm), std::move(*feed_forward_norm)}, desc.norm_first);
     }
 
-    /** x and y: f32 [B, N, C] or [N, C], where y may be x; encoded: [B, M, kdim], of the same rank. On an error y isn't written; what
-     * the options of an earlier sublayer name (a cache, weights) may be. */
+    /** x and y: [B, N, C] or [N, C], where y may be x; encoded: [B, M, kdim], of the same rank; all of the block's dtype. On an error y
+     * isn't written; what the options of an earlier sublayer name (a cache, weights) may be. */
     Status run(const TensorView &x, const TensorView &encoded, const TensorView &y, BlockMemory &memory,
                const BlockAttention &self_options = {}, const BlockAttention &cross_options = {}, attune_call *call = nullptr) const {
-        Status status = block::check_tokens(x, self_.out(), "x");
+        Status status = block::check_tokens(x, dtype_, self_.out(), "x");
         if (!status) return status;
         const TensorView state = memory.like(x, self_.out(), 2);
-        if (status = block::check_ends(x, y, self_.out(), state); !status) return status;
+        if (status = block::check_ends(x, y, dtype_, self_.out(), state); !status) return status;
         if (status = block::check_encoded(encoded, x); !status) return status;
         status = block::sublayer(x, state, norms_[0], norm_first_, memory, call, [&](auto &from, auto &residual, auto &to) {
             return block::attend(self_, from, nullptr, residual, to, self_options, call);
@@ -271,11 +280,12 @@ public:
     }
 
 private:
-    DecoderBlock(MultiHeadAttention self, MultiHeadAttention cross, block::FeedForward feed_forward, std::array<LayerNorm, 3> norms,
-                 bool norm_first)
-        : self_(std::move(self)), cross_(std::move(cross)), feed_forward_(std::move(feed_forward)), norms_(std::move(norms)),
+    DecoderBlock(attune_type dtype, MultiHeadAttention self, MultiHeadAttention cross, block::FeedForward feed_forward,
+                 std::array<LayerNorm, 3> norms, bool norm_first)
+        : dtype_(dtype), self_(std::move(self)), cross_(std::move(cross)), feed_forward_(std::move(feed_forward)), norms_(std::move(norms)),
           norm_first_(norm_first) {}
 
+    attune_type dtype_;
     MultiHeadAttention self_, cross_;
     block::FeedForward feed_forward_;
     std::array<LayerNorm, 3> norms_;
