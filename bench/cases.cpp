@@ -53,6 +53,7 @@ const std::vector<Case> &mask_cases() {
         add("mask_window_prefix", "causal & (window(1024, 0) | prefix(64))");
         add("mask_documents", "documents").documents = 8;
         add("mask_causal_documents", "causal & documents").documents = 8;
+        add("mask_causal_documents_of_1024", "causal & documents").documents = 4;
         add("mask_lengths", "none").key_length = 3001;
         add("mask_causal_lengths", "causal").key_length = 3001;
         add("mask_tensor", "none").tensor = true;

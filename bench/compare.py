@@ -46,18 +46,19 @@ def best_of(rounds):
 
 def rate(line):
     """Rates of cases with one query are limited by memory: GB/s of K and V. Others: useful GFLOP/s."""
-    return line["kv_gbps"] if peers.CASES[line["case"]].queries == 1 else line["gflops"]
+    case = peers.CASES.get(line["case"])
+    return line["kv_gbps"] if case and case.queries == 1 else line["gflops"]
 
 
 def table(lines):
     names = ["attune", *peers.PEERS]
-    yield "{:14}{:6}{:>8}  ".format("case", "dtype", "threads") + "".join(f"{name:>13}" for name in names) + f"{'to the best':>13}"
+    yield "{:20}{:6}{:>8}  ".format("case", "dtype", "threads") + "".join(f"{name:>13}" for name in names) + f"{'to the best':>13}"
     for key in dict.fromkeys((line["case"], line["dtype"], line["threads"]) for line in lines):
         rates = {line["peer"]: rate(line) for line in lines if (line["case"], line["dtype"], line["threads"]) == key}
         others = [value for name, value in rates.items() if name != "attune"]
         ratio = f"{rates['attune'] / max(others):.2f} x" if others and "attune" in rates else ""
         shown = "".join(f"{rates[name]:13.1f}" if name in rates else f"{'':13}" for name in names)
-        yield f"{key[0]:14}{key[1]:6}{key[2]:8}  {shown}{ratio:>13}"
+        yield f"{key[0]:20}{key[1]:6}{key[2]:8}  {shown}{ratio:>13}"
 
 
 def charts(lines, folder):
@@ -90,19 +91,19 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.5, help="of timing for each case, in each round")
     options = parser.parse_intermixed_args()
-    others = [name for name in options.peers.split(",") if name]
-    for what, given, known in (("case", options.cases, peers.CASES), ("peer", others, peers.PEERS), ("type", options.dtype.split(","), peers.BOTH)):
-        if unknown := [name for name in given if name not in known]:
-            parser.error(f"the {what} {unknown[0]} is unknown; there are {', '.join(known)}")
+    others, known = [name for name in options.peers.split(",") if name], {**peers.CASES, **peers.LAYERS}
+    for what, given, choices in (("case", options.cases, known), ("peer", others, peers.PEERS), ("type", options.dtype.split(","), peers.BOTH)):
+        if unknown := [name for name in given if name not in choices]:
+            parser.error(f"the {what} {unknown[0]} is unknown; there are {', '.join(choices)}")
     for name in ("rounds", "seconds"):
         if getattr(options, name) <= 0:
             parser.error(f"--{name} is {getattr(options, name)}; it must be above 0")
     measured = []
     for number in range(options.rounds):
         for threads in dict.fromkeys(options.threads):
-            for case in options.cases or peers.CASES:
+            for case in options.cases or known:
                 for dtype in options.dtype.split(","):
-                    if dtype in peers.CASES[case].dtypes:
+                    if dtype in known[case].dtypes:
                         print(f"round {number + 1} of {options.rounds}: {case} {dtype}, {threads} thread(s)", file=sys.stderr)
                         measured += measure(options.attune, case, dtype, threads, options.seconds, others)
     lines = best_of(measured)

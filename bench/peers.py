@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Time other CPU attention implementations on the cases of `attune bench`, to be run beside it.
+"""Time other implementations of attention and of layers on the cases of `attune bench`, to be run beside it.
 
     python3 -m venv .venv-peers
     .venv-peers/bin/pip install --no-deps --require-hashes -r bench/requirements-peers.txt
@@ -19,6 +19,8 @@ import os
 import time
 from collections import namedtuple
 
+import peer_layers
+
 Case = namedtuple("Case", "batch query_heads kv_heads queries keys dim causal dtypes")
 BOTH = ("f32", "bf16")
 CASES = {
@@ -33,6 +35,7 @@ CASES = {
     "decode_gqa": Case(1, 32, 8, 1, 4096, 128, False, BOTH),
     "decode_batch": Case(16, 8, 2, 1, 2048, 128, False, BOTH),
 }
+LAYERS = peer_layers.CASES
 
 
 def flops(case):
@@ -131,8 +134,24 @@ def onnxruntime_calls(case, dtype, threads):
 PEERS = {"openvino": openvino_calls, "onnxruntime": onnxruntime_calls, "torch": torch_calls}
 
 
+def measure_layer(peer, name, dtype, threads, seconds):
+    """As measure()."""
+    case = LAYERS[name]
+    try:
+        call = peer_layers.PEERS[peer](case, dtype, threads)
+    except ImportError:
+        return None
+    if call is None:
+        return None
+    took, element_bytes = fastest([call], seconds), 4 if dtype == "f32" else 2
+    return dict(peer=peer, case=name, dtype=dtype, threads=threads, ms=round(took * 1e3, 4), gflops=round(peer_layers.flops(case) / took * 1e-9, 1),
+                weight_gbps=round(peer_layers.weights(case) * element_bytes / took * 1e-9, 2))
+
+
 def measure(peer, name, dtype, threads, seconds):
     """A line of the report, or None where the peer isn't installed or can't do the case."""
+    if name in LAYERS:
+        return measure_layer(peer, name, dtype, threads, seconds)
     case = CASES[name]
     try:
         calls = PEERS[peer](case, dtype, threads)
@@ -147,21 +166,22 @@ def measure(peer, name, dtype, threads, seconds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", metavar="CASE", help="all of them by default")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="all of attention's by default")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=0.5, help="of timing for each peer and case")
     parser.add_argument("--dtype", choices=BOTH, help="every type of the case by default")
     parser.add_argument("--peers", default=",".join(PEERS))
     parser.add_argument("--list", action="store_true", help="print the cases and stop")
     options = parser.parse_args()
-    if unknown := [*(set(options.cases) - set(CASES)), *(set(options.peers.split(",")) - set(PEERS))]:
-        parser.error(f"{unknown[0]} is unknown; cases are {', '.join(CASES)}, peers {', '.join(PEERS)}")
+    known = {**CASES, **LAYERS}
+    if unknown := [*(set(options.cases) - set(known)), *(set(options.peers.split(",")) - set(PEERS))]:
+        parser.error(f"{unknown[0]} is unknown; cases are {', '.join(known)}, peers {', '.join(PEERS)}")
     os.environ["OMP_NUM_THREADS"] = str(options.threads)  # before any peer is loaded
     for name in options.cases or CASES:
         if options.list:
-            print(name, CASES[name])
+            print(name, known[name])
             continue
-        for dtype in [options.dtype] if options.dtype else CASES[name].dtypes:
+        for dtype in [options.dtype] if options.dtype else known[name].dtypes:
             for peer in options.peers.split(","):
                 if line := measure(peer, name, dtype, options.threads, options.seconds):
                     print(json.dumps(line), flush=True)

@@ -2,47 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <random>
 
+#include "bench/elements.h"
 #include "bench/half.h"
 #include "bench/machine.h"
 
 namespace attune::bench {
 namespace {
-
-uint16_t *halves(const Buffer &buffer) { return reinterpret_cast<uint16_t *>(buffer.get()); }
-
-/** Values that the type holds. */
-Buffer normal(int64_t count, attune_type type, std::mt19937_64 &random) {
-    Buffer buffer = make_buffer(count);
-    std::normal_distribution<float> distribution;
-    std::generate_n(buffer.get(), count, [&] {
-        const float value = distribution(random);
-        return type == ATTUNE_F32 ? value : half_value(type, half_bits(type, value));
-    });
-    return buffer;
-}
-
-/** Room for `count` elements of the type. */
-Buffer make_buffer_of(attune_type type, int64_t count) { return make_buffer(type == ATTUNE_F32 ? count : (count + 1) / 2); }
-
-/** f32 values as the type. */
-Buffer stored(const Buffer &values, attune_type type, int64_t count) {
-    Buffer buffer = make_buffer_of(type, count);
-    if (type == ATTUNE_F32)
-        std::memcpy(buffer.get(), values.get(), static_cast<std::size_t>(count) * sizeof(float));
-    else
-        std::transform(values.get(), values.get() + count, halves(buffer), [&](float value) { return half_bits(type, value); });
-    return buffer;
-}
-
-/** An output with all its pages present, so that the first call's time is a call's time. */
-Buffer zeros(attune_type type, int64_t count) {
-    Buffer buffer = make_buffer_of(type, count);
-    std::memset(buffer.get(), 0, static_cast<std::size_t>(count * element_bytes(type)));
-    return buffer;
-}
 
 // A copy costs some hundred bytes beside its tensors.
 constexpr int64_t most_copies = 1 << 16;
@@ -67,15 +34,9 @@ Workload::Workload(const Case &c, int64_t copies) : case_(c) {
     make_mask_data();
 }
 
-float Workload::out(int64_t index) const {
-    const Buffer &out = copies_[0].out;
-    return case_.dtype == ATTUNE_F32 ? out.get()[index] : half_value(case_.dtype, halves(out)[index]);
-}
+float Workload::out(int64_t index) const { return element(copies_[0].out, case_.dtype, index); }
 
-void Workload::spoil_output() const {
-    constexpr int all_ones = 0xff; // a NaN in every type
-    std::memset(copies_[0].out.get(), all_ones, static_cast<std::size_t>(out_count() * element_bytes(case_.dtype)));
-}
+void Workload::spoil_output() const { spoil(copies_[0].out, case_.dtype, out_count()); }
 
 void Workload::make_mask_data() {
     const Case &c = case_;

@@ -11,6 +11,7 @@
 
 #include "bench/cases.h"
 #include "bench/half.h"
+#include "bench/layers.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
 #include "bench/rows.h"
@@ -28,7 +29,7 @@ struct BenchOptions {
     std::string case_name, shape, mask, dtype = "f32", schedules; // empty: not given
     int64_t threads = 1;
     double seconds = 0.5;
-    bool masks = false, scaling = false, rows = false, json = false;
+    bool masks = false, scaling = false, rows = false, layers = false, json = false;
     std::string device = "cpu";
 };
 
@@ -49,6 +50,8 @@ bench::Case named_case(const std::string &name) {
     for (const std::vector<bench::Case> *cases : {&bench::named_cases(), &bench::mask_cases()})
         for (const bench::Case &c : *cases)
             names += (names.empty() ? "" : ", ") + c.name;
+    for (const bench::LayerCase &c : bench::layer_cases())
+        names += ", " + c.name;
     bad_argument("--case is {}; it must be one of {}", name, names);
 }
 
@@ -121,8 +124,8 @@ private:
 
 /** Attention alone, on the usual cases or a shape. */
 void run_on_gpu(const BenchOptions &options) {
-    if (!options.case_name.empty() || options.masks || options.scaling || options.rows)
-        bad_argument("--case, --masks, --scaling and --rows are for --device cpu; on cuda --shape and --mask say what is timed");
+    if (!options.case_name.empty() || options.masks || options.scaling || options.rows || options.layers)
+        bad_argument("--case, --masks, --scaling, --rows and --layers are for --device cpu; on cuda --shape and --mask say what is timed");
     CudaBenchOptions cuda;
     cuda.schedules = chosen_schedules(options), cuda.type = parse_dtype(options.dtype), cuda.seconds = options.seconds,
     cuda.json = options.json;
@@ -153,9 +156,42 @@ void run_rows(const BenchOptions &options) {
     report.finish();
 }
 
+/** Linear layers and blocks made of them. */
+void run_layers(const BenchOptions &options) {
+    const attune_type type = parse_dtype(options.dtype);
+    if (type == ATTUNE_F16) bad_argument("--dtype is f16; layers take f32 or bf16");
+    if (!options.mask.empty()) bad_argument("--mask is {}; what --layers times has none", options.mask);
+    std::vector<bench::LayerCase> cases = bench::layer_cases();
+    if (const auto one = bench::find_layer_case(options.case_name)) cases = {*one};
+    const bool one_linear = cases.size() == 1 && cases[0].kind == bench::LayerCase::linear;
+    if (!options.schedules.empty() && !one_linear)
+        bad_argument("--schedule is {}; of layers, it goes with --case and the name of a linear one", options.schedules);
+    for (bench::LayerCase &c : cases) {
+        c.dtype = type;
+        require_ok(bench::check_layer(c)); // before anything takes time
+    }
+    bench::Settings settings{chosen_schedules(options), static_cast<int32_t>(options.threads), options.seconds, {}};
+    Progress progress;
+    progress.show("measuring the FMA peak and the read bandwidth");
+    bench::FmaPeak peak(settings.threads, type);
+    LayerReport report(settings.threads, type, peak, bench::measure_read_bandwidth(settings.threads), options.json);
+    for (const bench::LayerCase &c : cases) {
+        settings.report = [&](double fraction) {
+            peak.sample();
+            progress.show(fmt::format("{} {:.0f} %", c.name, 100 * fraction));
+        };
+        const Result<bench::CaseResult> result = bench::measure_layer(c, settings);
+        progress.show("");
+        require_ok(result.status());
+        report.add(c, result.value());
+    }
+    report.finish();
+}
+
 void run_bench(const BenchOptions &options) {
     if (options.device == "cuda") return run_on_gpu(options);
     if (options.rows) return run_rows(options);
+    if (options.layers || bench::find_layer_case(options.case_name)) return run_layers(options);
     const attune_type type = parse_dtype(options.dtype);
     std::vector<bench::Case> cases = chosen_cases(options);
     for (bench::Case &c : cases)
@@ -201,10 +237,12 @@ void add_bench(CLI::App &parent) {
     CLI::Option *scaling =
         app->add_flag("--scaling", options->scaling, "A window of 256 over 4096 to 65536 tokens, and the exponent of its time");
     CLI::Option *rows = app->add_flag("--rows", options->rows, "Softmax and rotary embedding, instead of attention: shares of copying");
-    for (CLI::Option *instead : {masks, scaling, rows})
+    CLI::Option *layers = app->add_flag("--layers", options->layers, "Linear layers and encoder blocks, instead of attention");
+    for (CLI::Option *instead : {masks, scaling, rows, layers}) {
         instead->disable_flag_override()->excludes(name)->excludes(shape);
-    masks->excludes(scaling)->excludes(rows);
-    scaling->excludes(rows);
+        for (CLI::Option *other : {masks, scaling, rows, layers})
+            if (other != instead) instead->excludes(other);
+    }
     add_text(*app, "--dtype", options->dtype, "Type of the tensors: f32, f16 or bf16");
     add_text(*app, "--schedule", options->schedules,
              "Schedules to time in turn, with commas between them; by default the one that Attune chooses for the case");

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -11,9 +12,6 @@
 
 namespace attune::tools {
 namespace {
-
-double gflops(const bench::Case &c, const bench::Measurement &m) { return bench::useful_flops(c) / m.seconds * 1e-9; }
-double kv_gbps(const bench::Case &c, const bench::Measurement &m) { return c.kv_bytes() / m.seconds * 1e-9; }
 
 /** `value` to four significant digits: later ones are noise. */
 double rounded(double value) {
@@ -29,106 +27,131 @@ std::string bytes_text(int64_t bytes) {
     return kib < 1024 ? fmt::format("{:.1f} KiB", kib) : fmt::format("{:.1f} MiB", kib / 1024);
 }
 
+std::string ms_text(const bench::Measurement &m) { return fmt::format("{:.4g}", m.seconds * 1e3); }
+std::string error_text(const bench::Measurement &m) { return fmt::format("{:.1e}", m.max_error); }
+
+std::string share_of(double rate, double limit, const char *of) {
+    return limit > 0 ? fmt::format("{:.1f} % of {}", 100 * rate / limit, of) : "unknown";
+}
+
+/** What rates of arithmetic and of reading are compared with. */
+std::string title_of_limits(int32_t threads, attune_type type, double peak_gflops, double read_gbps) {
+    return fmt::format("{}, {} thread{}, {}: FMA peak {:.1f} GFLOP/s, read bandwidth {:.1f} GB/s, last-level cache {}",
+                       bench::name_of_type(type), threads, threads == 1 ? "" : "s", attune_cpu_class(), peak_gflops, read_gbps,
+                       bytes_text(bench::last_level_cache_bytes()));
+}
+
+void warn_if_capped(const std::string &name, const bench::CaseResult &result, double bytes, const char *of) {
+    if (result.capped)
+        fmt::print(stderr, "attune: {} rotates over {} of {}, as memory allows, not four times the last-level cache\n", name,
+                   bytes_text(static_cast<int64_t>(bytes) * result.copies), of);
+}
+
 } // namespace
 
-BenchReport::BenchReport(int32_t threads, attune_type type, const bench::FmaPeak &peak, double read_gbps, bool json)
-    : threads_(threads), type_(type), peak_(peak), read_gbps_(read_gbps),
-      json_(json), table_{{"case", "schedule", "ms", "GFLOP/s", "K+V GB/s", "share", "max error", "workspace"},
-                          {Align::left, Align::left, Align::right, Align::right, Align::right, Align::right, Align::right, Align::right},
-                          {}} {
+Results::Results(bool json, std::vector<std::string> header, std::vector<Align> align)
+    : json_(json), table_{std::move(header), std::move(align), {}} {}
+
+void Results::title(const std::string &text) const {
     if (json_) return;
-    fmt::print("{}, {} thread{}, {}: FMA peak {:.1f} GFLOP/s, read bandwidth {:.1f} GB/s, last-level cache {}\n\n",
-               bench::name_of_type(type), threads, threads == 1 ? "" : "s", attune_cpu_class(), peak.gflops(), read_gbps,
-               bytes_text(bench::last_level_cache_bytes()));
+    fmt::print("{}\n\n", text);
     std::fflush(stdout);
 }
 
-/** Against the limit that counts for the case: memory's or arithmetic's. */
-std::string BenchReport::share(const bench::Case &c, const bench::Measurement &m) const {
-    if (!c.memory_bound()) return fmt::format("{:.1f} % of FMA", 100 * gflops(c, m) / peak_.gflops());
-    return read_gbps_ > 0 ? fmt::format("{:.1f} % of read", 100 * kv_gbps(c, m) / read_gbps_) : "unknown";
+void Results::add(const nlohmann::ordered_json &line, std::vector<std::string> row) {
+    if (!json_) return table_.rows.push_back(std::move(row));
+    fmt::print("{}\n", line.dump());
+    std::fflush(stdout); // a line as soon as there is one, in a pipe too
 }
 
-void BenchReport::add(const bench::Case &c, const bench::CaseResult &result) {
-    if (result.capped)
-        fmt::print(stderr, "attune: {} rotates over {} of K and V, as memory allows, not four times the last-level cache\n", c.name,
-                   bytes_text(static_cast<int64_t>(c.kv_bytes()) * result.copies));
-    for (const bench::Measurement &m : result.schedules)
-        json_ ? print_json(c, m) : add_row(c, m);
-}
-
-void BenchReport::finish() const {
+void Results::finish() const {
     if (!json_) table_.print();
 }
 
+BenchReport::BenchReport(int32_t threads, attune_type type, const bench::FmaPeak &peak, double read_gbps, bool json)
+    : threads_(threads), type_(type), peak_(peak), read_gbps_(read_gbps),
+      results_(json, {"case", "schedule", "ms", "GFLOP/s", "K+V GB/s", "share", "max error", "workspace"},
+               {Align::left, Align::left, Align::right, Align::right, Align::right, Align::right, Align::right, Align::right}) {
+    results_.title(title_of_limits(threads, type, peak.gflops(), read_gbps));
+}
+
+void BenchReport::add(const bench::Case &c, const bench::CaseResult &result) {
+    warn_if_capped(c.name, result, c.kv_bytes(), "K and V");
+    for (const bench::Measurement &m : result.schedules) {
+        const double gflops = bench::useful_flops(c) / m.seconds * 1e-9, kv_gbps = c.kv_bytes() / m.seconds * 1e-9;
+        const std::string share = c.memory_bound() ? share_of(kv_gbps, read_gbps_, "read") : share_of(gflops, peak_.gflops(), "FMA");
+        results_.add({{"case", c.name},
+                      {"schedule", m.schedule},
+                      {"dtype", bench::name_of_type(type_)},
+                      {"threads", threads_},
+                      {"ms", rounded(m.seconds * 1e3)},
+                      {"gflops", rounded(gflops)},
+                      {"kv_gbps", rounded(kv_gbps)},
+                      {"peak_gflops", rounded(peak_.gflops())},
+                      {"read_gbps", rounded(read_gbps_)},
+                      {"max_error", rounded(m.max_error)},
+                      {"workspace_bytes", m.workspace_bytes}},
+                     {c.name, m.schedule, ms_text(m), fmt::format("{:.1f}", gflops), fmt::format("{:.2f}", kv_gbps), share, error_text(m),
+                      bytes_text(m.workspace_bytes)});
+    }
+}
+
 void BenchReport::add_exponent(const std::string &schedule, double exponent) const {
-    if (json_) {
+    if (results_.json()) {
         fmt::print("{}\n", nlohmann::ordered_json{{"schedule", schedule}, {"scaling_exponent", rounded(exponent)}}.dump());
     } else {
         fmt::print("\n{}: time grows as tokens^{:.3f}\n", schedule, exponent);
     }
 }
 
-void BenchReport::add_row(const bench::Case &c, const bench::Measurement &m) {
-    table_.rows.push_back({c.name, m.schedule, fmt::format("{:.4g}", m.seconds * 1e3), fmt::format("{:.1f}", gflops(c, m)),
-                           fmt::format("{:.2f}", kv_gbps(c, m)), share(c, m), fmt::format("{:.1e}", m.max_error),
-                           bytes_text(m.workspace_bytes)});
+LayerReport::LayerReport(int32_t threads, attune_type type, const bench::FmaPeak &peak, double read_gbps, bool json)
+    : threads_(threads), type_(type), peak_(peak), read_gbps_(read_gbps),
+      results_(json, {"case", "schedule", "ms", "GFLOP/s", "weights GB/s", "share", "max error"},
+               {Align::left, Align::left, Align::right, Align::right, Align::right, Align::right, Align::right}) {
+    results_.title(title_of_limits(threads, type, peak.gflops(), read_gbps));
 }
 
-void BenchReport::print_json(const bench::Case &c, const bench::Measurement &m) const {
-    const nlohmann::ordered_json line = {{"case", c.name},
-                                         {"schedule", m.schedule},
-                                         {"dtype", bench::name_of_type(type_)},
-                                         {"threads", threads_},
-                                         {"ms", rounded(m.seconds * 1e3)},
-                                         {"gflops", rounded(gflops(c, m))},
-                                         {"kv_gbps", rounded(kv_gbps(c, m))},
-                                         {"peak_gflops", rounded(peak_.gflops())},
-                                         {"read_gbps", rounded(read_gbps_)},
-                                         {"max_error", rounded(m.max_error)},
-                                         {"workspace_bytes", m.workspace_bytes}};
-    fmt::print("{}\n", line.dump());
-    std::fflush(stdout); // a line as soon as there is one, in a pipe too
+void LayerReport::add(const bench::LayerCase &c, const bench::CaseResult &result) {
+    warn_if_capped(c.name, result, c.weight_bytes(), "weights");
+    for (const bench::Measurement &m : result.schedules) {
+        const double gflops = c.flops() / m.seconds * 1e-9, gbps = c.weight_bytes() / m.seconds * 1e-9;
+        const std::string share = c.memory_bound() ? share_of(gbps, read_gbps_, "read") : share_of(gflops, peak_.gflops(), "FMA");
+        results_.add({{"case", c.name},
+                      {"schedule", m.schedule},
+                      {"dtype", bench::name_of_type(type_)},
+                      {"threads", threads_},
+                      {"ms", rounded(m.seconds * 1e3)},
+                      {"gflops", rounded(gflops)},
+                      {"weight_gbps", rounded(gbps)},
+                      {"peak_gflops", rounded(peak_.gflops())},
+                      {"read_gbps", rounded(read_gbps_)},
+                      {"max_error", rounded(m.max_error)}},
+                     {c.name, m.schedule, ms_text(m), fmt::format("{:.1f}", gflops), fmt::format("{:.2f}", gbps), share, error_text(m)});
+    }
 }
 
 RowReport::RowReport(int32_t threads, double copy_gbps, bool json)
     : threads_(threads), copy_gbps_(copy_gbps),
-      json_(json), table_{{"case", "schedule", "ms", "GB/s", "share", "max error"},
-                          {Align::left, Align::left, Align::right, Align::right, Align::right, Align::right},
-                          {}} {
-    if (json_) return;
-    fmt::print("f32, {} thread{}, {}: copies {:.1f} GB/s, read and written together, last-level cache {}\n\n", threads,
-               threads == 1 ? "" : "s", attune_cpu_class(), copy_gbps, bytes_text(bench::last_level_cache_bytes()));
-    std::fflush(stdout);
+      results_(json, {"case", "schedule", "ms", "GB/s", "share", "max error"},
+               {Align::left, Align::left, Align::right, Align::right, Align::right, Align::right}) {
+    results_.title(fmt::format("f32, {} thread{}, {}: copies {:.1f} GB/s, read and written together, last-level cache {}", threads,
+                               threads == 1 ? "" : "s", attune_cpu_class(), copy_gbps, bytes_text(bench::last_level_cache_bytes())));
 }
 
 void RowReport::add(const bench::RowCase &c, const bench::CaseResult &result) {
-    if (result.capped)
-        fmt::print(stderr, "attune: {} rotates over {} of input, as memory allows, not four times the last-level cache\n", c.name,
-                   bytes_text(static_cast<int64_t>(c.bytes() / 2) * result.copies));
+    warn_if_capped(c.name, result, c.bytes() / 2, "input");
     for (const bench::Measurement &m : result.schedules) {
         const double gbps = c.bytes() / m.seconds * 1e-9;
-        if (json_) {
-            const nlohmann::ordered_json line = {{"case", c.name},
-                                                 {"schedule", m.schedule},
-                                                 {"dtype", "f32"},
-                                                 {"threads", threads_},
-                                                 {"ms", rounded(m.seconds * 1e3)},
-                                                 {"gbps", rounded(gbps)},
-                                                 {"copy_gbps", rounded(copy_gbps_)},
-                                                 {"max_error", rounded(m.max_error)}};
-            fmt::print("{}\n", line.dump());
-            std::fflush(stdout);
-            continue;
-        }
-        const std::string share = copy_gbps_ > 0 ? fmt::format("{:.1f} % of copying", 100 * gbps / copy_gbps_) : "unknown";
-        table_.rows.push_back({c.name, m.schedule, fmt::format("{:.4g}", m.seconds * 1e3), fmt::format("{:.2f}", gbps), share,
-                               fmt::format("{:.1e}", m.max_error)});
+        results_.add({{"case", c.name},
+                      {"schedule", m.schedule},
+                      {"dtype", "f32"},
+                      {"threads", threads_},
+                      {"ms", rounded(m.seconds * 1e3)},
+                      {"gbps", rounded(gbps)},
+                      {"copy_gbps", rounded(copy_gbps_)},
+                      {"max_error", rounded(m.max_error)}},
+                     {c.name, m.schedule, ms_text(m), fmt::format("{:.2f}", gbps), share_of(gbps, copy_gbps_, "copying"), error_text(m)});
     }
-}
-
-void RowReport::finish() const {
-    if (!json_) table_.print();
 }
 
 } // namespace attune::tools

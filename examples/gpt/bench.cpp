@@ -1,4 +1,5 @@
-// Times a Llama-style decoder of random weights: gpt_bench [HIDDEN LAYERS INNER HEADS KV_HEADS VOCABULARY [bf16|f32 [THREADS]]].
+// Times a Llama-style decoder of random weights, beside what the machine can do at most: gpt_bench [HIDDEN LAYERS INNER HEADS KV_HEADS
+// VOCABULARY [bf16|f32 [THREADS]]].
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -9,6 +10,7 @@
 #include <random>
 #include <string>
 
+#include "bench/machine.h"
 #include "bfloat16.h"
 #include "decoder.h"
 #include "error.h"
@@ -85,7 +87,14 @@ void run(int argc, char **argv) {
     require(shape.heads > 0 && shape.width % shape.heads == 0, "the width is {}; it must be a multiple of the {} heads", shape.width,
             shape.heads);
     shape.head_dim = shape.width / shape.heads, shape.longest = 2 * prompt, shape.position = "rotary(half, base=500000)";
-    Decoder decoder(random_llama(shape, layers, inner), static_cast<int32_t>(number(8, 0)));
+    const auto threads = static_cast<int32_t>(number(8, 1));
+    attune::bench::FmaPeak peak(threads, shape.dtype);
+    double read_gbps = attune::bench::measure_read_bandwidth(threads); // the best of several times, as what it is compared with
+    const auto measure_limits = [&] {
+        peak.sample();
+        read_gbps = std::max(read_gbps, attune::bench::measure_read_bandwidth(threads));
+    };
+    Decoder decoder(random_llama(shape, layers, inner), threads);
     attune::KvCache cache = decoder.make_cache(shape.longest, 2 * shape.longest / Decoder::page_tokens);
     require(cache.add().status());
 
@@ -100,16 +109,21 @@ void run(int argc, char **argv) {
             require(cache.truncate(0, length));
             decoder.run(cache, {{0}, {tokens[0]}});
         });
-        fmt::print("decode after {:4} tokens: {:7.2f} ms a token, {:6.1f} tokens/s, weights read at {:5.1f} GB/s\n", length, token * 1e3,
-                   1 / token, bytes / token * 1e-9);
+        measure_limits();
+        const double gbps = bytes / token * 1e-9;
+        fmt::print("decode after {:4} tokens: {:7.2f} ms a token, {:6.1f} tokens/s, weights read at {:5.1f} GB/s, {:.0f} % of the read "
+                   "bandwidth\n",
+                   length, token * 1e3, 1 / token, gbps, 100 * gbps / read_gbps);
     }
     const double seconds = shortest(2, [&] {
         require(cache.truncate(0, 0));
         decoder.run(cache, {{0}, tokens});
     });
     const double parameters = bytes / (shape.dtype == ATTUNE_F32 ? 4 : 2) - static_cast<double>(shape.vocabulary * shape.width);
-    fmt::print("prefill of {} tokens: {:.1f} ms, {:.1f} GFLOP/s in matrix products\n", prompt, seconds * 1e3,
-               2 * parameters * static_cast<double>(prompt) / seconds * 1e-9);
+    const double gflops = 2 * parameters * static_cast<double>(prompt) / seconds * 1e-9;
+    measure_limits();
+    fmt::print("prefill of {} tokens: {:.1f} ms, {:.1f} GFLOP/s in matrix products, {:.0f} % of the FMA peak\n", prompt, seconds * 1e3,
+               gflops, 100 * gflops / peak.gflops());
 }
 
 } // namespace

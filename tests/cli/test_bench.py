@@ -79,6 +79,33 @@ class Bench(command.CommandTest):
             self.assertGreater(line["copy_gbps"], 0.1)
         self.assertAlmostEqual(lines[1]["gbps"] * lines[1]["ms"] * 1e6 / (2 * 4096 * 4096 * 4), 1, delta=2e-3)  # each number read and written
 
+    def check_layers(self, dtype, lines):
+        for line in lines:
+            self.assertEqual(list(line), ["case", "schedule", "dtype", "threads", "ms", "gflops", "weight_gbps", "peak_gflops", "read_gbps", "max_error"])
+            self.assertEqual(line["dtype"], dtype)
+            self.assertLessEqual(line["max_error"], 2e-6 if dtype == "f32" else 2e-2, line["case"])
+            self.assertGreater(line["max_error"], 0)
+
+    def test_layers(self):
+        lines = [json.loads(line) for line in self.run_well("bench", *QUICK, "--layers").splitlines()]
+        self.check_layers("f32", lines)
+        self.assertEqual([line["case"] for line in lines],
+                         ["linear_512", "linear_768_to_3072", "linear_1024", "linear_2048", "linear_4096", "linear_of_1_row",
+                          "linear_of_2_rows", "linear_of_4_rows", "linear_of_8_rows", "bert_block_128", "bert_block_512"])
+        self.assertEqual([line["schedule"] for line in lines], 5 * ["tiles"] + ["row", "rows", "rows", "eight_rows"] + 2 * ["post-norm"])
+        self.assertAlmostEqual(lines[0]["gflops"] * lines[0]["ms"] * 1e6 / (2 * 512 ** 3), 1, delta=2e-3)
+        self.assertAlmostEqual(lines[5]["weight_gbps"] * lines[5]["ms"] * 1e6 / (4096 ** 2 * 4), 1, delta=2e-3)
+        block = 2 * 128 * 768 * (4 * 768 + 2 * 3072) + 4 * 128 * 128 * 768
+        self.assertAlmostEqual(lines[9]["gflops"] * lines[9]["ms"] * 1e6 / block, 1, delta=2e-3)
+
+    def test_layers_in_bfloat16(self):
+        for case in ("linear_512", "bert_block_128"):
+            self.check_layers("bf16", [self.line("--case", case, "--dtype", "bf16")])
+
+    def test_one_layer(self):
+        lines = [json.loads(line) for line in self.run_well("bench", *QUICK, "--case", "linear_512", "--schedule", "tiles,rows").splitlines()]
+        self.assertEqual([line["schedule"] for line in lines], ["tiles", "rows"])
+
     def test_one_query_rotates_over_memory(self):
         line = self.line("--shape", "1,4,1,1,4096,128")
         self.assert_reads(2 * 4096 * 128 * 4, line)
@@ -102,7 +129,9 @@ class Bench(command.CommandTest):
             (("--shape", "1,1,1,20,30,4", "--mask", "causal"), "causal"), (("--seconds", "0"), "--seconds"), (("--seconds", "nan"), "--seconds"),
             (("--threads", "0"), "--threads"), (("--masks", "--scaling"), "--masks"), (("--scaling", "--case", "short_d64"), "--case"),
             (("--rows", "--masks"), "--rows"), (("--rows", "--dtype", "bf16"), ("--dtype", "bf16")), (("--rows", "--mask", "causal"), "--mask"),
-            (("--rows", "--schedule", "nonsense"), "nonsense")]:
+            (("--rows", "--schedule", "nonsense"), "nonsense"), (("--layers", "--rows"), "--layers"), (("--layers", "--mask", "causal"), "--mask"),
+            (("--layers", "--dtype", "f16"), ("--dtype", "f16")), (("--layers", "--schedule", "tiles"), ("--schedule", "tiles")),
+            (("--case", "bert_block_128", "--schedule", "tiles"), "--schedule"), (("--case", "linear_512", "--schedule", "nonsense"), "nonsense")]:
             with self.subTest(arguments):
                 self.refuse("bench", *arguments, says=says)
 

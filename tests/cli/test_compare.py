@@ -33,6 +33,14 @@ class Compare(command.CommandTest):
         lines = compare.measure(command.ATTUNE, "short_d64", "f32", 1, 0.01, [])
         self.assertEqual([(entry["peer"], entry["case"], entry["threads"]) for entry in lines], [("attune", "short_d64", 1)])
 
+    def test_layers_are_those_of_attune(self):
+        for name, case in compare.peers.LAYERS.items():
+            if case.rows == 4096:
+                continue  # takes a second, and is no other than the rest
+            ours = compare.measure(command.ATTUNE, name, "f32", 1, 0.01, [])[0]
+            self.assertAlmostEqual(ours["gflops"] * ours["ms"] * 1e6 / compare.peers.peer_layers.flops(case), 1, delta=2e-3, msg=name)
+            self.assertEqual(compare.rate(ours), ours["gflops"])
+
     def test_what_is_unknown_is_refused_with_what_is_known(self):
         for arguments, sentence in ((["fast"], "the case fast is unknown; there are short_d64"), (["--peers", "x"], "the peer x is unknown"),
                                     (["--dtype", "f8"], "the type f8 is unknown"), (["--rounds", "0"], "--rounds is 0; it must be above 0")):
