@@ -2,6 +2,7 @@
 
 #include "dsl/attention_parts.h"
 #include "dsl/axes.h"
+#include "dsl/chunk_merge.h"
 #include "dsl/numeric.h"
 #include "dsl/softmax.h"
 
@@ -19,18 +20,15 @@ Cell cell_of_row(const AttentionInputs &in, const Expr &r, const Expr &key) {
 
 namespace {
 
-// The states of disjoint sets of keys merge into that of their union: as in dsl/softmax.h, but of all chunks at once.
 void declare_merged(Decode &d) {
-    const AttentionInputs &in = d.inputs;
-    const Expr chunks = (in.keys + d.blocking.keys_per_chunk - 1) / d.blocking.keys_per_chunk;
-    d.chunks = RDom(0, chunks, "chunks"), d.merges = RDom(0, chunks, "merges");
-    auto maximum = [&](const Expr &c) { return d.partial(int(Decode::header_maximum), 0, row, c, head, batch); };
-    d.joint(row, head, batch) = masked_score();
-    d.joint(row, head, batch) = max(d.joint(row, head, batch), maximum(d.chunks));
-    d.factor(chunk, row, head, batch) = relative_weight(maximum(chunk), d.joint(row, head, batch), base2_scale(in.temperature));
-    d.merged(channel, vector, row, head, batch) = 0.0f;
-    d.merged(channel, vector, row, head, batch) +=
-        d.factor(d.merges, row, head, batch) * d.partial(channel, vector, row, d.merges, head, batch);
+    ChunkStates states;
+    states.elements = {channel, vector}, states.rows = {row, head, batch};
+    states.maximum = [&](const Expr &c) { return d.partial(int(Decode::header_maximum), 0, row, c, head, batch); };
+    states.element = [&](const Expr &c) { return d.partial(channel, vector, row, c, head, batch); };
+    states.count = (d.inputs.keys + d.blocking.keys_per_chunk - 1) / d.blocking.keys_per_chunk;
+    states.base2_scale = base2_scale(d.inputs.temperature);
+    const ChunkMerge m = merge_chunks(states);
+    d.joint = m.joint, d.factor = m.factor, d.merged = m.merged, d.chunks = m.chunks, d.merges = m.merges;
 }
 
 // As for tiles of attention: the masks are asked again only where some row has sum 0.
@@ -82,8 +80,7 @@ Decode decode(const AttentionInputs &in, const DecodeBlocking &blocking) {
     d.output = Func("chunk_output");
     d.lane_bits = Func("lane_bits"), d.output_bits = Func("output_bits"), d.careful_step = Func("careful_step"),
     d.careful = Func("careful_output"), d.partial = Func("chunk_state");
-    d.joint = Func("joint_maximum"), d.factor = Func("factor"), d.merged = Func("merged"), d.starved = Func("starved");
-    d.attends = Func("attends"), d.closing = Func("closing"), d.result = Func("result");
+    d.starved = Func("starved"), d.attends = Func("attends"), d.closing = Func("closing"), d.result = Func("result");
     d.attention = Func("attention"), d.lse = Func("log_sum_exp");
     declare_panels(d);
     declare_decode_scores(d);

@@ -15,6 +15,11 @@ Expr relative_weight(const Expr &score, const Expr &maximum, const Expr &scale) 
     return exp2_scaled(score - reference_score(maximum), scale);
 }
 
+Expr weight_above_zero(const Expr &score, const Expr &weight) {
+    const float smallest = 1.17549435e-38f;
+    return select(strict_equal(score, masked_score()), 0.0f, strict_less(weight, smallest), smallest, weight);
+}
+
 Expr relative_weight_in_bfloat16(const Expr &score, const Expr &maximum, const Expr &scale) {
     return exp2_scaled_to_bfloat16(score - reference_score(maximum), scale);
 }

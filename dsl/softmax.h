@@ -27,7 +27,11 @@ Halide::Expr reference_score(const Halide::Expr &maximum);
 /** e^((score - maximum) / T) for score <= maximum; `base2_scale` is log2(e) / T. 0 for a masked score, NaN for NaN. */
 Halide::Expr relative_weight(const Halide::Expr &score, const Halide::Expr &maximum, const Halide::Expr &base2_scale);
 
-/** The same, for its number of bf16 nearest to it: see exp2_scaled_to_bfloat16. */
+/** `weight` of a score that isn't masked, kept above 0 where it underflows; 0 for a masked one, and for no other. What is infinite then
+ * stays so, and isn't made NaN. */
+Halide::Expr weight_above_zero(const Halide::Expr &score, const Halide::Expr &weight);
+
+/** relative_weight, for its number of bf16 nearest to it: see exp2_scaled_to_bfloat16. */
 Halide::Expr relative_weight_in_bfloat16(const Halide::Expr &score, const Halide::Expr &maximum, const Halide::Expr &base2_scale);
 
 /** log2(e) / T. */
