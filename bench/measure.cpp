@@ -32,7 +32,7 @@ Result<std::vector<Contender>> plan_all(const Case &c, const Settings &settings)
     for (const std::string &schedule : settings.schedules) {
         Result<AttentionPlan> plan = AttentionPlan::create(desc_of(c, schedule));
         if (!plan) return plan.status();
-        const attune_kernel *kernel = plan->kernel_for(c.queries, c.query_heads, c.kv_heads);
+        const attune_kernel *kernel = plan->kernel_for(c.queries, c.query_heads, c.kv_heads, c.keys);
         const std::string name = schedule.empty() && kernel ? kernel->schedule : schedule;
         contenders.push_back({std::move(*plan), {name, std::numeric_limits<double>::infinity(), 0, 0}});
     }

@@ -4,6 +4,7 @@
 
 #include "dsl/axes.h"
 #include "dsl/numeric.h"
+#include "dsl/rows_of_head.h"
 #include "dsl/score.h"
 #include "dsl/softmax.h"
 #include "dsl/spoilt_values.h"
@@ -22,7 +23,7 @@ using Halide::Internal::Interval;
 
 namespace {
 
-const Var r("r"), word("word"), key_tile("key_tile"), depth("depth"), half("half"), slot("slot"), column("column");
+const Var r("r"), word("word"), key_tile("key_tile"), depth("depth"), half("half"), slot("slot"), column("column"), odd("odd");
 
 /** Where the parts of a thread's state lie. A row tile has two halves of rows a thread: g and g + 8. */
 struct Slots {
@@ -45,7 +46,9 @@ struct Slots {
 class Declaration {
 public:
     Declaration(const FragmentInputs &inputs, const FragmentBlocking &blocking)
-        : in(inputs), b(blocking), slots(blocking), first_query(tile * blocking.rows()) {
+        : in(inputs), b(blocking), slots(blocking), rows{inputs.queries, inputs.heads_per_group, inputs.split()},
+          chunks(inputs.split() ? (inputs.keys - 1) / inputs.keys_per_chunk + 1 : Expr(1)),
+          first_row((inputs.split() ? tile / chunks : Expr(tile)) * blocking.rows()) {
         bound_blocks();
         name_funcs();
         declare_words();
@@ -54,7 +57,10 @@ public:
         declare_spoilt();
         declare_marks();
         declare_state();
-        declare_results();
+        if (in.split())
+            declare_partial(), declare_merge();
+        else
+            declare_results();
     }
 
     FragmentAttention made;
@@ -63,12 +69,13 @@ private:
     const FragmentInputs &in;
     const FragmentBlocking &b;
     const Slots slots;
-    const Expr first_query;
+    const RowsOfHead rows;
+    const Expr chunks, first_row;  // how many chunks there are; and the tile's first row
     Expr first_key, last_key;      // that some query of the tile may attend to, both ends included
     Expr first_block, block_count; // which blocks hold them
 
     Expr lane_number() const { return made.g * 4 + made.q; }
-    Interval queries() const { return {first_query, min(first_query + b.rows(), in.queries) - 1}; }
+    Interval queries() const { return rows.queries(first_row, min(first_row + b.rows(), rows.count()) - 1); }
 
     Mask mask() const {
         const Expr keys = in.keys;
@@ -80,7 +87,12 @@ private:
         const Interval keys = mask().possible_keys({batch, head, queries(), {Expr(0), in.keys - 1}});
         first_key = clamp(keys.min, 0, in.keys - 1), last_key = clamp(keys.max, first_key, in.keys - 1);
         first_block = first_key / b.keys;
-        block_count = max(min(keys.max, in.keys - 1) / b.keys + 1 - first_block, 0);
+        Expr end_block = min(keys.max, in.keys - 1) / b.keys + 1;
+        if (in.split()) {
+            const Expr blocks = in.keys_per_chunk / b.keys, chunk_begin = tile % chunks * blocks;
+            first_block = max(first_block, chunk_begin), end_block = min(end_block, chunk_begin + blocks);
+        }
+        block_count = max(end_block - first_block, 0);
     }
 
     void name_funcs() {
@@ -90,27 +102,27 @@ private:
         made.value_fragment = Func("value_fragment"), made.score = Func("score"), made.lane_maximum = Func("lane_maximum");
         made.maximum = Func("maximum"), made.state = Func("state"), made.factor = Func("factor"), made.spoilt_lane = Func("spoilt_lane"),
         made.spoilt = Func("spoilt"), made.marks = Func("marks");
-        made.output = Func("out"), made.lse = Func("lse");
+        made.output = Func("out"), made.lse = Func("lse"), made.partial = Func("chunk_state"), made.closed = Func("closed");
     }
 
     // Outside of the queries, of the tile's keys and of its steps the nearest one is repeated: what comes of it is masked, or not looked
     // at. So padding isn't even read.
     void declare_words() {
-        const Expr q_token = min(first_query + row, in.queries - 1);
+        const Expr q_row = min(first_row + row, rows.count() - 1);
         const Expr at = clamp(first_block + min(step, block_count - 1), 0, (in.keys - 1) / b.keys);
-        const Expr k_token = clamp(at * b.keys + key, first_key, last_key), kv_head = head / in.heads_per_group;
+        const Expr k_token = clamp(at * b.keys + key, first_key, last_key);
         // A negative scale is its size and a q of the other sign: the largest score stays that of the largest product.
         const uint32_t signs = 0x80008000u;
         const Expr flip = select(in.scale < 0.0f, Expr(signs), Expr(0u));
-        made.query_words(word, row, tile, head, batch) = in.query(word, q_token, head, batch) ^ flip;
-        made.key_words(word, key, step, tile, head, batch) = in.key(word, k_token, kv_head, batch);
-        made.value_words(word, key, step, tile, head, batch) = in.value(word, k_token, kv_head, batch);
+        made.query_words(word, row, tile, head, batch) = in.query(word, rows.query_of(q_row), rows.head_of(q_row), batch) ^ flip;
+        made.key_words(word, key, step, tile, head, batch) = in.key(word, k_token, rows.kv_head(), batch);
+        made.value_words(word, key, step, tile, head, batch) = in.value(word, k_token, rows.kv_head(), batch);
 
         const Var &q = made.q, &g = made.g, &warp = made.warp, &row_tile = made.row_tile;
         const Expr lane = lane_number();
-        const Expr q_row = (warp * b.row_tiles + row_tile) * 16 + lane % 16;
+        const Expr lane_row = (warp * b.row_tiles + row_tile) * 16 + lane % 16;
         made.query_fragment(r, q, g, depth, row_tile, warp, tile, head, batch) =
-            warp::load_matrices(r, made.query_words(depth * 8 + lane / 16 * 4, q_row, tile, head, batch));
+            warp::load_matrices(r, made.query_words(depth * 8 + lane / 16 * 4, lane_row, tile, head, batch));
         made.key_fragment(r, q, g, depth, key_tile, step, tile, head, batch) = warp::load_matrices(
             r, made.key_words(depth * 8 + lane / 8 % 2 * 4, key_tile * 16 + lane / 16 * 8 + lane % 8, step, tile, head, batch));
         made.value_fragment(r, q, g, depth, key_tile, step, tile, head, batch) = warp::load_matrices_transposed(
@@ -139,20 +151,19 @@ private:
         auto stage = [&](const char *name, const Expr &used, auto &&next) {
             RDom elements(0, 4, 0, b.keys / 8, name);
             elements.where(used);
-            const Expr query_row = first_query + (warp * b.row_tiles + row_tile) * 16 + elements.x / 2 * 8 + g;
-            const Cell cell{batch, head, query_row, block_key + elements.y * 8 + q * 2 + elements.x % 2};
+            const Expr of_tile = (warp * b.row_tiles + row_tile) * 16 + elements.x / 2 * 8 + g;
             const Expr old = score(elements.x, elements.y);
-            score(elements.x, elements.y) = next(old, cell);
+            score(elements.x, elements.y) = next(old, rows.cell(first_row + of_tile, block_key + elements.y * 8 + q * 2 + elements.x % 2));
             made.score_stages.push_back(elements);
         };
         stage("scale_elements", is_scored(), [&](const Expr &s, const Cell &) { return s * abs(in.scale); });
         stage("cap_elements", in.softcap > 0.0f, [&](const Expr &s, const Cell &) { return capped(s); });
         stage("alibi_elements", in.use_alibi != 0, [&](const Expr &s, const Cell &cell) {
             const Expr distance = cast<float>(abs(cell.query + in.offset(batch) - cell.key));
-            return s - warp::exp2(alibi_exponent(head, in.heads)) * distance;
+            return s - warp::exp2(alibi_exponent(cell.head, in.heads)) * distance;
         });
         stage("bias_elements", in.use_bias != 0, [&](const Expr &s, const Cell &cell) {
-            const Expr bias = in.bias(min(cell.key, in.keys - 1), min(cell.query, in.queries - 1), head, batch);
+            const Expr bias = in.bias(min(cell.key, in.keys - 1), min(cell.query, in.queries - 1), cell.head, batch);
             return warp::choose(warp::equal(bias, masked_score()), masked_score(), s + bias);
         });
         stage("mask_elements", !mask().allows_all(cells_of(step)),
@@ -227,10 +238,10 @@ private:
         made.marked.where(is_spoilt(step));
         const Expr place = made.marked / b.keys, nth = made.marked % b.keys;
         const Expr element = place % 4, of_tile = place / 4 % b.row_tiles, value_tile = place / (4 * b.row_tiles);
-        const Expr query_row = first_query + (warp * b.row_tiles + of_tile) * 16 + element / 2 * 8 + g;
-        const Expr key_token = (first_block + step) * b.keys + nth;
-        const Expr allowed = mask().allows({batch, head, query_row, key_token});
-        const Expr bias = in.bias(min(key_token, in.keys - 1), min(query_row, in.queries - 1), head, batch);
+        const Cell at =
+            rows.cell(first_row + (warp * b.row_tiles + of_tile) * 16 + element / 2 * 8 + g, (first_block + step) * b.keys + nth);
+        const Expr allowed = mask().allows(at);
+        const Expr bias = in.bias(min(at.key, in.keys - 1), min(at.query, in.queries - 1), at.head, batch);
         const Expr unbiased = in.use_bias == 0 || warp::equal(branch(in.use_bias != 0, bias, 0.0f), masked_score()) == 0;
         const Expr value = made.value_words(value_tile * 4 + q, nth, step, tile, head, batch);
         const Expr mark = mark_of(in.element, half_of(value, element % 2)) << cast<uint32_t>(place % Slots::outputs_a_mark * 2);
@@ -244,9 +255,12 @@ private:
     // Every step makes the same assignments, in this order: factors, maxima, references, weights; then outputs, in one of two ways.
     void declare_state() {
         const Var &q = made.q, &g = made.g, &warp = made.warp;
-        made.steps = RDom(0, slots.assignments + slots.marks, 0, int(parts), 0, (in.keys - 1) / b.keys + 1, "steps");
+        const Expr most_keys = in.split() ? min(in.keys, in.keys_per_chunk) : in.keys;
+        made.steps = RDom(0, slots.assignments + slots.marks, 0, int(parts), 0, (most_keys - 1) / b.keys + 1, "steps");
         const Expr i = made.steps.x, part = made.steps.y, now = made.steps.z;
-        made.steps.where(warp::in_steps(now, block_count));
+        // A chunk of no key copies none: its steps end before those that copy ahead.
+        const Expr count = in.split() ? select(block_count > 0, block_count, 1 - b.stages) : block_count;
+        made.steps.where(warp::in_steps(now, count));
         made.steps.where(
             i < select(part == softmax_part, slots.output, part == product_part, slots.assignments, slots.assignments + slots.marks));
         made.steps.where(part != product_part || !is_spoilt(now));
@@ -329,27 +343,67 @@ private:
                 warp::choose(none, masked_score(), joint + warp::log2(total) * 0.693147180559945f)};
     }
 
+    // Where the parts of a row's state lie that a lane holds.
+    struct RowPlace {
+        Expr tile, warp, row_tile, half, g, q;
+    };
+    RowPlace place_of(const Expr &of_tile, const Expr &in_tile, const Expr &q) const {
+        return {of_tile, in_tile / (16 * b.row_tiles), in_tile / 16 % b.row_tiles, in_tile / 8 % 2, in_tile % 8, q};
+    }
+    Expr state_at(const Expr &s, const RowPlace &row) const { return made.state(s, row.q, row.g, row.warp, row.tile, head, batch); }
+    Expr maximum_at(const RowPlace &row) const { return state_at(slots.maximum + row.row_tile * 2 + row.half, row); }
+    Expr output_at(const Expr &value_tile, const Expr &element, const RowPlace &row) const {
+        return state_at(slots.output + (value_tile * b.row_tiles + row.row_tile) * 4 + element, row);
+    }
+    Expr sum_at(const RowPlace &row) const { return output_at(slots.value_tiles - 1, row.half * 2, row); }
+    /** What values that aren't finite add to an output. */
+    Expr spoilt_part(const Expr &value_tile, const Expr &element, const RowPlace &row) const {
+        const Expr place = (value_tile * b.row_tiles + row.row_tile) * 4 + row.half * 2 + element;
+        const Expr marks = reinterpret<uint32_t>(state_at(slots.mark + place / Slots::outputs_a_mark, row));
+        return marked_value((marks >> cast<uint32_t>(place % Slots::outputs_a_mark * 2)) & cast<uint32_t>(3));
+    }
+
     void declare_results() {
-        const Expr in_tile = token % b.rows(), t = token / b.rows();
-        const Expr w = in_tile / (16 * b.row_tiles), of_tile = in_tile / 16 % b.row_tiles, h = in_tile / 8 % 2, row8 = in_tile % 8;
-        auto state = [&](const Expr &s, const Expr &q) { return made.state(s, q, row8, w, t, head, batch); };
-        auto output = [&](const Expr &tile_of_values, const Expr &element, const Expr &q) {
-            return state(slots.output + (tile_of_values * b.row_tiles + of_tile) * 4 + element, q);
-        };
-        auto closed = [&](const Expr &q) {
-            return closing(state(slots.maximum + of_tile * 2 + h, q), output(slots.value_tiles - 1, h * 2, q));
-        };
         const Var &q = made.q;
-        made.factor(q, token, head, batch) = closed(q).first;
+        const RowPlace here = place_of(token / b.rows(), token % b.rows(), q);
+        made.factor(q, token, head, batch) = closing(maximum_at(here), sum_at(here)).first;
         const Expr factor = made.factor(q, token, head, batch);
-        auto finished = [&](int element) {
-            const Expr place = (column * b.row_tiles + of_tile) * 4 + h * 2 + element;
-            const Expr marks = reinterpret<uint32_t>(state(slots.mark + place / Slots::outputs_a_mark, q));
-            const Expr mark = (marks >> cast<uint32_t>(place % Slots::outputs_a_mark * 2)) & cast<uint32_t>(3);
-            return output(column, h * 2 + element, q) * factor + marked_value(mark);
-        };
+        auto finished = [&](int odd) { return output_at(column, here.half * 2 + odd, here) * factor + spoilt_part(column, odd, here); };
         made.output(q, column, token, head, batch) = warp::pack(in.element, finished(0), finished(1));
-        made.lse(lane, token, head, batch) = closed(lane).second;
+        const RowPlace there = place_of(token / b.rows(), token % b.rows(), lane);
+        made.lse(lane, token, head, batch) = closing(maximum_at(there), sum_at(there)).second;
+    }
+
+    int value_columns() const { return b.value_dim / 8; }
+
+    void declare_partial() {
+        const RowPlace at = place_of(tile, row, made.q);
+        const Expr of_values = min(column, value_columns() - 1);
+        const Expr output = output_at(of_values, at.half * 2 + odd, at) + spoilt_part(of_values, odd, at);
+        made.partial(odd, made.q, column, row, tile, head, batch) =
+            select(column < value_columns(), output, odd == 0, maximum_at(at), sum_at(at));
+    }
+
+    void declare_merge() {
+        const Var &q = made.q;
+        const RowInChunks place = row_in_chunks(rows, b.rows(), chunks, in.heads);
+        auto partial = [&](const Expr &o, const Expr &of_q, const Expr &c, const Expr &of_chunk) {
+            return made.partial(o, of_q, c, place.row, place.first_tile + of_chunk, place.kv_head, batch);
+        };
+        ChunkStates states;
+        states.elements = {odd, q, column}, states.rows = {token, head, batch};
+        states.maximum = [&](const Expr &of_chunk) { return partial(0, 0, value_columns(), of_chunk); };
+        states.element = [&](const Expr &of_chunk) { return partial(odd, q, column, of_chunk); };
+        const Interval keys = mask().possible_keys({batch, head, {token, token}, {Expr(0), in.keys - 1}});
+        states.first = keys.min / in.keys_per_chunk, states.last = keys.max / in.keys_per_chunk;
+        states.count = chunks, states.at_once = b.merged_at_once, states.base2_scale = to_base2();
+        made.merge = merge_chunks(states);
+        auto merged = [&](const Expr &o, const Expr &of_q, const Expr &c) { return made.merge.merged(o, of_q, c, token, head, batch); };
+        const auto [factor, log_sum_exp] = closing(made.merge.joint(token, head, batch), merged(1, 0, value_columns()));
+        made.closed(half, token, head, batch) = select(half == 0, factor, log_sum_exp);
+        auto finished = [&](int o) { return merged(o, q, column) * made.closed(0, token, head, batch); };
+        made.output(q, column, token, head, batch) = warp::pack(in.element, finished(0), finished(1));
+        made.lse(lane, token, head, batch) = made.closed(1, token, head, batch);
     }
 };
 

@@ -2,6 +2,10 @@
 // number placed in a lane of a warp. A warp holds 16 rows of queries a row tile; of their scores, weights and outputs each lane holds the
 // elements that dsl/warp.h gives it, so that the weights of one product are the left factor of the next without leaving registers
 // (Dao, arXiv 2307.08691, section 3).
+//
+// Split, the keys are cut into chunks, each of which leaves a softmax state, and the states of all chunks then merge (split-KV decoding, as
+// in dsl/decode.h). The rows of a tile are then the (query, query head) pairs of a key/value head, so that each key and value is read once
+// for all of them.
 #pragma once
 
 #include <functional>
@@ -10,11 +14,12 @@
 
 #include <Halide.h>
 
+#include "dsl/chunk_merge.h"
 #include "dsl/mask.h"
 
 namespace attune::dsl {
 
-/** N queries, M keys. Words hold two channels; axes are (word, token, head, batch). */
+/** N queries, M keys. Words hold two channels; axes are (word, token, head, batch). Split, the mask is the same for all heads. */
 struct FragmentInputs {
     Halide::Type element;                                          // bf16 or f16
     Halide::Func query, key, value;                                // u32
@@ -26,18 +31,23 @@ struct FragmentInputs {
     Halide::Expr use_bias, use_alibi, use_sinks;                   // i32, zero or not
     std::function<Halide::Expr(const Halide::Expr &batch)> offset; // key position of query 0, for ALiBi
     Halide::Expr scale, softcap, temperature;                      // as dsl::AttentionInputs has them; scale isn't 0
+    Halide::Expr keys_per_chunk;                                   // split: a multiple of FragmentBlocking::keys; undefined: not split
+
+    bool split() const { return keys_per_chunk.defined(); }
 };
 
 /** How the work is cut: a thread block has `warps` warps of 16 row_tiles rows, and looks at `keys` keys a step. */
 struct FragmentBlocking {
     int head_dim = 128, value_dim = 128; // multiples of 16
     int warps = 4, row_tiles = 1;
-    int keys = 64;  // a multiple of 16
-    int stages = 2; // blocks of keys in shared memory at once: those beside the one in use are on their way
+    int keys = 64;           // a multiple of 16
+    int stages = 2;          // blocks of keys in shared memory at once: those beside the one in use are on their way
+    int merged_at_once = 32; // split: chunks
 
     int rows() const { return 16 * row_tiles * warps; }
 };
 
+/** Axis `head` counts query heads, or split, key/value heads; `tile` the tiles of a head, or split, for each of them its chunks. */
 struct FragmentAttention {
     FragmentInputs inputs;
     FragmentBlocking blocking;
@@ -48,9 +58,14 @@ struct FragmentAttention {
     Halide::Func lane_maximum, maximum;                        // (half, q, g, row tile, warp, step, tile, head, batch)
     Halide::Func state;                                        // (slot, q, g, warp, tile, head, batch): see slots in the .cpp
     // Where a block isn't attended to by every row: whether some of its values isn't finite, and then which outputs such values reach.
-    Halide::Func spoilt_lane, spoilt;                               // i32 (q, g, warp, step, tile, head, batch)
-    Halide::Func marks;                                             // u32 (word, q, g, warp, step, tile, head, batch): two bits an output
-    Halide::RDom lane_words, marked;                                // of spoilt_lane and marks
+    Halide::Func spoilt_lane, spoilt; // i32 (q, g, warp, step, tile, head, batch)
+    Halide::Func marks;               // u32 (word, q, g, warp, step, tile, head, batch): two bits an output
+    Halide::RDom lane_words, marked;  // of spoilt_lane and marks
+    // Split: f32 (channel % 2, channel / 2 % 4, channel / 8, row, tile, head, batch), the states of a tile's rows: their outputs, and in
+    // one more column of channels the maximum (channel % 2 = 0) and the sum (1). What merges them has axes of channels, token, head, batch.
+    Halide::Func partial;
+    ChunkMerge merge;
+    Halide::Func closed;                                            // (which, token, head, batch): factor of the outputs, log-sum-exp
     Halide::Func factor;                                            // (q, token, head, batch): of the outputs, at the end
     Halide::Func output;                                            // u32 (word % 4, word / 4, token, head, batch)
     Halide::Func lse;                                               // f32 (0, token, head, batch)

@@ -7,6 +7,7 @@
 #include "dsl/axes.h"
 #include "dsl/numeric.h"
 #include "dsl/products.h"
+#include "dsl/rows_of_head.h"
 #include "dsl/softmax.h"
 
 namespace attune::dsl {
@@ -21,7 +22,7 @@ using Halide::Internal::Interval;
 
 namespace {
 
-const Var part{"part"}, which{"which"};
+const Var part{"part"}, which{"which"}, odd{"odd"}, q{"q"}, column{"column"};
 
 // The declaration under way, and what several of its parts ask.
 struct Builder {
@@ -29,9 +30,12 @@ struct Builder {
     const ItemInputs &items;
     AttentionTiles t;
 
-    Expr query_token(const Expr &r) const { return min(tile * t.shape.rows + r, in.queries - 1); }
+    Expr chunks() const { return (in.keys - 1) / items.keys_per_chunk + 1; }
+    Expr first_row() const { return (t.shape.split ? tile / chunks() : Expr(tile)) * t.shape.rows; }
+    RowsOfHead rows() const { return {in.queries, in.heads_per_group, t.shape.split}; }
+    Expr existing_row(const Expr &r) const { return min(first_row() + r, rows().count() - 1); }
     Expr key_token(const Expr &k, const Expr &b) const { return min(b * t.shape.keys + k, in.keys - 1); }
-    Cell cell(const Expr &r, const Expr &k, const Expr &b) const { return {batch, head, tile * t.shape.rows + r, b * t.shape.keys + k}; }
+    Cell cell(const Expr &r, const Expr &k, const Expr &b) const { return rows().cell(first_row() + r, b * t.shape.keys + k); }
     // Interval analysis sees through names, and not through calls: it is given names, for which the calls stand in afterwards.
     Mask mask() const {
         // Limits may be negative: two windows of other alignments leave such a one.
@@ -43,15 +47,15 @@ struct Builder {
     }
     static std::string name_of(int what) { return "attune.item." + std::to_string(what); }
     static Expr named(int what) { return Halide::Internal::Variable::make(Halide::Int(32), name_of(what)); }
-    Expr of_item(const Expr &analysed) const {
+    Expr of_item(const Expr &analysed) const { return of_item(t.item, analysed); }
+    static Expr of_item(const Func &item, const Expr &analysed) {
         std::map<std::string, Expr> calls;
         for (int what = 0; what < AttentionTiles::items; what++)
-            calls[name_of(what)] = t.item(what, batch);
+            calls[name_of(what)] = item(what, batch);
         return Halide::Internal::substitute(calls, analysed);
     }
     CellBlock cells(const Interval &keys) const {
-        const Expr first = tile * t.shape.rows;
-        return {batch, head, Interval(first, first + (t.shape.rows - 1)), keys};
+        return {batch, head, rows().queries(first_row(), first_row() + (t.shape.rows - 1)), keys};
     }
     Expr channel(const Expr &p, const Expr &c) const { // which one the c-th of a part is
         const int group = TileShape::group;
@@ -64,20 +68,41 @@ struct Builder {
     void declare_weights();
     void declare_output();
     void declare_state();
+    // Channel `dim` of a row's output.
+    Expr output_of(const Expr &of_row, const Expr &of_tile) const {
+        const int group = TileShape::group;
+        Expr d = dim % t.shape.channels; // it is less, which is thus seen
+        Expr own = d / (group * t.shape.parts) * group + d % group, part_of = d / group % t.shape.parts;
+        return t.state(state::output + own, part_of, of_row, of_tile, head, batch);
+    }
+    Expr attends_to(const Func &item, const Cell &cell) const;
+    Func item(const char *name) const;
+    void declare_sums();
     void declare_results();
+    void declare_partial();
+    void declare_merge();
 };
 
-void Builder::declare_items() {
-    t.item = Func("item"), t.slope = Func("slope");
+Func Builder::item(const char *name) const {
+    Func f(name);
     // Beyond this all keys are on one side of all queries.
     const int far = 1 << 29;
     Expr offset = clamp(branch(items.use_offsets != 0, items.offsets(batch), items.offset), -far, far);
     Expr length = branch(items.use_lengths != 0, clamp(items.lengths(batch), 0, in.keys), in.keys);
-    t.item(which, batch) = select(which == int(AttentionTiles::offset), offset, which == int(AttentionTiles::length), length,
-                                  which == int(AttentionTiles::left), items.left, items.right);
-    t.range = Func("range");
+    f(which, batch) = select(which == int(AttentionTiles::offset), offset, which == int(AttentionTiles::length), length,
+                             which == int(AttentionTiles::left), items.left, items.right);
+    return f;
+}
+
+void Builder::declare_items() {
+    t.item = item("item"), t.slope = Func("slope"), t.range = Func("range");
     const Interval keys = mask().possible_keys(cells(Interval(0, in.keys - 1)));
-    t.range(which, tile, batch) = of_item(select(which == 0, keys.min, keys.max + t.shape.keys)) / t.shape.keys;
+    Expr blocks = of_item(select(which == 0, keys.min, keys.max + t.shape.keys)) / t.shape.keys;
+    if (t.shape.split) {
+        const Expr of_chunk = items.keys_per_chunk / t.shape.keys, begin = tile % chunks() * of_chunk;
+        blocks = select(which == 0, max(blocks, begin), min(blocks, begin + of_chunk));
+    }
+    t.range(which, tile, batch) = blocks;
     t.slope(head) = branch(items.use_alibi != 0, alibi_slope(head, items.heads), 0.0f);
 }
 
@@ -85,12 +110,12 @@ void Builder::declare_operands() {
     const Var chunk("chunk");
     t.query = Func("query_chunk"), t.key = Func("key_chunk"), t.value = Func("value_chunk");
     Expr d = chunk * t.shape.dims + dim, inside = d < in.head_dim, clamped = min(d, in.head_dim - 1);
-    Expr q = as_float(in.query(clamped, query_token(row), head, batch));
-    Expr k = as_float(in.key(clamped, key_token(key, block), head / in.heads_per_group, batch));
+    Expr q = as_float(in.query(clamped, rows().query_of(existing_row(row)), rows().head_of(existing_row(row)), batch));
+    Expr k = as_float(in.key(clamped, key_token(key, block), rows().kv_head(), batch));
     t.query(row, dim, chunk, tile, head, batch) = select(inside, q, 0.0f);
     t.key(key, dim, chunk, block, head, batch) = select(inside, k, 0.0f);
     Expr token_of_value = key_token(chunk * t.shape.values + key, block);
-    Expr v = as_float(in.value(min(dim, in.value_dim - 1), token_of_value, head / in.heads_per_group, batch));
+    Expr v = as_float(in.value(min(dim, in.value_dim - 1), token_of_value, rows().kv_head(), batch));
     t.value(dim, key, chunk, block, head, batch) = select(dim < in.value_dim, v, 0.0f);
 }
 
@@ -109,19 +134,19 @@ void Builder::declare_scores() {
     score() = softcap(score(), in.softcap + cast<float>(cap));
     RDom alibi = once_if(items.use_alibi != 0, "alibi");
     Expr apart = abs(at.query + alibi + t.item(int(AttentionTiles::offset), batch) - at.key);
-    score() = score() - t.slope(head) * cast<float>(apart);
+    score() = score() - t.slope(at.head) * cast<float>(apart);
     RDom bias = once_if(in.use_bias != 0, "bias");
-    score() = add_bias(score(), in.bias(key_token(key, block) + bias, query_token(row), head, batch));
+    const Cell existing = rows().cell(existing_row(row), 0);
+    score() = add_bias(score(), in.bias(key_token(key, block) + bias, existing.query, existing.head, batch));
     const Expr first = block * t.shape.keys;
     Expr full = of_item(mask().allows_all(cells(Interval(first, first + (t.shape.keys - 1)))));
     score() = branch(full, score(), mask_score(score(), of_item(mask().allows(at))));
 }
 
-// A weight that underflows is kept above 0: 0 says that the key is masked.
+// A weight of 0 says that the key is masked.
 void Builder::declare_weights() {
     t.part_maximum = Func("part_maximum"), t.maximum = Func("maximum"), t.weight = Func("weight"), t.part_sum = Func("part_sum");
     const int per_part = t.shape.keys_per_part();
-    const float smallest = 1.17549435e-38f;
     t.keys_of_part = RDom(0, per_part, "keys_of_part"), t.parts = RDom(0, t.shape.parts, "parts");
     auto of_part = [&](Func f) -> Halide::FuncRef { return f(part, row, block, tile, head, batch); };
     auto own = [&](const Func &f) { return f(row, part * per_part + t.keys_of_part, block, tile, head, batch); };
@@ -132,8 +157,7 @@ void Builder::declare_weights() {
         max(t.maximum(row, block, tile, head, batch), t.part_maximum(t.parts, row, block, tile, head, batch));
     Expr score = t.score(row, key, block, tile, head, batch);
     Expr weight = relative_weight(score, t.maximum(row, block, tile, head, batch), base2_scale(in.temperature));
-    t.weight(row, key, block, tile, head, batch) =
-        select(strict_equal(score, masked_score()), 0.0f, strict_less(weight, smallest), smallest, weight);
+    t.weight(row, key, block, tile, head, batch) = weight_above_zero(score, weight);
     of_part(t.part_sum) = 0.0f;
     of_part(t.part_sum) += own(t.weight);
 }
@@ -153,7 +177,7 @@ void Builder::declare_output() {
     t.careful_keys.where(infinite);
     t.careful(dim, row, block, tile, head, batch) = select(infinite, 0.0f, t.output(dim, row, block, tile, head, batch));
     Expr weight = t.weight(row, t.careful_keys, block, tile, head, batch);
-    Expr value = as_float(in.value(min(dim, in.value_dim - 1), key_token(t.careful_keys, block), head / in.heads_per_group, batch));
+    Expr value = as_float(in.value(min(dim, in.value_dim - 1), key_token(t.careful_keys, block), rows().kv_head(), batch));
     // Multiplied and added in one operation, as above: finite values then give the same bits.
     t.careful(dim, row, block, tile, head, batch) += weight * select(strict_equal(weight, 0.0f), 0.0f, value);
 }
@@ -175,31 +199,66 @@ void Builder::declare_state() {
     at(slot) = select(slot >= state::output, output, slot == state::sum, sum, slot == state::maximum, maximum, factor);
 }
 
-void Builder::declare_results() {
+Expr Builder::attends_to(const Func &item, const Cell &cell) const {
+    Expr biased = branch(in.use_bias != 0, in.bias(cell.key, min(cell.query, in.queries - 1), cell.head, batch), 0.0f);
+    return select(of_item(item, mask().allows(cell)) && !strict_equal(biased, masked_score()), 1, 0);
+}
+
+void Builder::declare_sums() {
     t.shared = Func("shared_state"), t.total = Func("total");
     t.attends = Func("attends"), t.closing = Func("closing"), t.attention = Func("attention"), t.lse = Func("lse");
     t.shared(which, part, row, tile, head, batch) = t.state(state::maximum + which, part, row, tile, head, batch);
-    auto shared = [&](int lane_of_state, const Expr &p) { return t.shared(lane_of_state - state::maximum, p, row, tile, head, batch); };
     t.total(row, tile, head, batch) = 0.0f;
-    t.total(row, tile, head, batch) += shared(state::sum, t.parts);
+    t.total(row, tile, head, batch) += t.shared(state::sum - state::maximum, t.parts, row, tile, head, batch);
+}
 
+void Builder::declare_results() {
     t.starved = RDom(0, in.keys, "starved");
     t.starved.where(strict_equal(t.total(row, tile, head, batch), 0.0f));
-    const Cell at{batch, head, tile * t.shape.rows + row, t.starved};
-    Expr biased = branch(in.use_bias != 0, in.bias(t.starved, query_token(row), head, batch), 0.0f);
-    Expr allowed = of_item(mask().allows(at)) && !strict_equal(biased, masked_score());
+    const Cell at{batch, head, first_row() + row, t.starved};
     t.attends(row, tile, head, batch) = 0;
-    t.attends(row, tile, head, batch) = max(t.attends(row, tile, head, batch), select(allowed, 1, 0));
-    t.closing(row, which, tile, head, batch) =
-        closing(in, which, shared(state::maximum, 0), t.total(row, tile, head, batch), head, t.attends(row, tile, head, batch));
+    t.attends(row, tile, head, batch) = max(t.attends(row, tile, head, batch), attends_to(t.item, at));
+    t.closing(row, which, tile, head, batch) = closing(in, which, t.shared(0, 0, row, tile, head, batch), t.total(row, tile, head, batch),
+                                                       head, t.attends(row, tile, head, batch));
 
-    const int rows = t.shape.rows, group = TileShape::group;
-    Expr tile_of = token / rows, row_of = token % rows;
+    Expr tile_of = token / t.shape.rows, row_of = token % t.shape.rows;
     auto closed = [&](Fold::Closing what) { return t.closing(row_of, int(what), tile_of, head, batch); };
-    Expr d = dim % t.shape.channels; // it is less, which is thus seen
-    Expr own = d / (group * t.shape.parts) * group + d % group, part_of = d / group % t.shape.parts;
-    Expr channel = t.state(state::output + own, part_of, row_of, tile_of, head, batch);
-    t.attention(dim, token, head, batch) = as_type(in.output_type, channel * closed(Fold::factor));
+    t.attention(dim, token, head, batch) = as_type(in.output_type, output_of(row_of, tile_of) * closed(Fold::factor));
+    t.lse(token, head, batch) = closed(Fold::log_sum_exp);
+}
+
+void Builder::declare_partial() {
+    t.partial = Func("chunk_state");
+    Expr header = select(dim == t.shape.channels, t.shared(0, 0, row, tile, head, batch), t.total(row, tile, head, batch));
+    t.partial(dim, row, tile, head, batch) = select(dim < t.shape.channels, output_of(row, tile), header);
+}
+
+void Builder::declare_merge() {
+    const RowInChunks place = row_in_chunks(rows(), t.shape.rows, chunks(), items.heads);
+    auto partial = [&](const Expr &channel, const Expr &of_chunk) {
+        const Expr there = unsafe_promise_clamped(channel, 0, t.shape.channels + 7);
+        return t.partial(there, place.row, place.first_tile + of_chunk, place.kv_head, batch);
+    };
+    ChunkStates states;
+    states.elements = {odd, q, column}, states.rows = {token, head, batch};
+    states.maximum = [&](const Expr &of_chunk) { return partial(t.shape.channels, of_chunk); };
+    states.element = [&](const Expr &of_chunk) { return partial(column * 8 + q * 2 + odd, of_chunk); };
+    const Func of_merge = item("item_of_merge"); // its own: another kernel has the other
+    const Interval keys = mask().possible_keys({batch, head, {token, token}, {Expr(0), in.keys - 1}});
+    states.first = of_item(of_merge, keys.min) / items.keys_per_chunk, states.last = of_item(of_merge, keys.max) / items.keys_per_chunk;
+    states.count = chunks(), states.at_once = t.shape.merged_at_once, states.base2_scale = base2_scale(in.temperature);
+    t.chunk_merge = merge_chunks(states);
+
+    auto merged = [&](const Expr &d) { return t.chunk_merge.merged(d % 2, d / 2 % 4, d / 8, token, head, batch); };
+    const Expr sum = merged(t.shape.channels + 1);
+    t.starved = RDom(0, in.keys, "starved");
+    t.starved.where(strict_equal(sum, 0.0f));
+    t.attends(token, head, batch) = 0;
+    t.attends(token, head, batch) = max(t.attends(token, head, batch), attends_to(of_merge, {batch, head, token, t.starved}));
+    t.closing(which, token, head, batch) =
+        closing(in, which, t.chunk_merge.joint(token, head, batch), sum, head, t.attends(token, head, batch));
+    auto closed = [&](Fold::Closing what) { return t.closing(int(what), token, head, batch); };
+    t.attention(dim, token, head, batch) = as_type(in.output_type, merged(dim) * closed(Fold::factor));
     t.lse(token, head, batch) = closed(Fold::log_sum_exp);
 }
 
@@ -214,7 +273,11 @@ AttentionTiles attention_tiles(const AttentionInputs &in, const ItemInputs &item
     b.declare_weights();
     b.declare_output();
     b.declare_state();
-    b.declare_results();
+    b.declare_sums();
+    if (shape.split)
+        b.declare_partial(), b.declare_merge();
+    else
+        b.declare_results();
     return b.t;
 }
 

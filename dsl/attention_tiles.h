@@ -1,8 +1,11 @@
 // Attention of a tile of queries, over blocks of keys one after another: the form that suits a block of threads, which share what they
 // read and keep what they compute to themselves.
+//
+// Split, keys are cut into chunks, as in dsl/attention_fragments.h.
 #pragma once
 
 #include "dsl/attention.h"
+#include "dsl/chunk_merge.h"
 
 namespace attune::dsl {
 
@@ -13,6 +16,8 @@ struct TileShape {
     int channels = 64; // of the output, at least Dv; a multiple of group * parts
     int dims = 32;     // channels of q and k that are copied at once
     int values = 16;   // keys of v that are copied at once; divides `keys`
+    bool split = false;
+    int merged_at_once = 32; // split: chunks
 
     static constexpr int group = 4; // channels of a part lie together in groups of so many
     int keys_per_part() const { return keys / parts; }
@@ -27,14 +32,16 @@ struct ItemInputs {
     Halide::Expr left, right;              // keys i + offset - left to i + offset + right may be attended
     Halide::Expr use_alibi;                // i32, zero or not
     Halide::Expr heads;                    // of the queries
+    Halide::Expr keys_per_chunk;           // split: a multiple of TileShape::keys
 };
 
-/** Axes: `row` within the tile, `key` within the block, `part` as in TileShape. */
+/** Axes: `row` within the tile, `key` within the block, `part` as in TileShape. `head` counts query heads, or split, key/value heads;
+ * `tile` the tiles of a head, or split, for each of them its chunks. */
 struct AttentionTiles {
     TileShape shape;
     Halide::Func item;                  // i32 (which, batch)
     Halide::Func range;                 // i32 (which, tile, batch): the first block that any row attends to, and the end
-    Halide::Func slope;                 // (head): of ALiBi, 0 where it isn't used
+    Halide::Func slope;                 // (query head): of ALiBi, 0 where it isn't used
     Halide::Func query;                 // (row, dim, chunk, tile, head, batch): chunks of `dims` channels, zero past D
     Halide::Func key;                   // (key, dim, chunk, block, head, batch)
     Halide::Func value;                 // (dim, key, chunk, block, head, batch): chunks of `values` keys, zero past Dv
@@ -51,8 +58,12 @@ struct AttentionTiles {
     Halide::Func total;                 // (row, tile, head, batch): the sum over the parts
     Halide::Func attends;               // (row, tile, head, batch): where the sum is 0, whether the row may attend to any key
     Halide::Func closing;               // (row, which, tile, head, batch): see Fold
-    Halide::Func attention;             // (dim, token, head, batch)
-    Halide::Func lse;                   // (token, head, batch)
+    // Split: (dim, row, tile, head, batch), the states of a tile's rows: their outputs, then the maximum and the sum. In what merges them
+    // `attends` is (token, head, batch), and `closing` (which, token, head, batch).
+    Halide::Func partial;
+    ChunkMerge chunk_merge; // elements (odd, q, column): channel 8 column + 2 q + odd
+    Halide::Func attention; // (dim, token, head, batch)
+    Halide::Func lse;       // (token, head, batch)
     Halide::RDom dims, keys_of_part, parts, values, channels, careful_keys, merge, starved;
     std::vector<Halide::RDom> stages; // of `score`: each runs once, or not at all
     enum Item { offset, length, left, right, items };

@@ -9,7 +9,12 @@ namespace attune::generators {
 
 /** q, k and v are words of two channels, in rows that start at multiples of 16 bytes. `out` is (word % 4, word / 4, token, head, batch) and
  * lse (0, token, head, batch), so that each thread's part is a box of them. Buffers that aren't used are never relied on, but may be read:
- * they point to some memory of the device, with strides of 0. */
+ * they point to some memory of the device, with strides of 0.
+ *
+ * A schedule of split-KV takes `keys_per_chunk` after all other inputs, and after the outputs has one more, memory for the chunks' states:
+ * (channel % 2, channel / 2 % 4, channel / 8, row, tile, kv head, batch), strides 1, 2, 8 and from the row on multiples of 4. A row has 8
+ * channels more than a value. The rows of a key/value head, N times the query heads that share it, are cut into tiles of 16, all of which
+ * have the extent min(rows, 16); each of these has one tile for each chunk. */
 class AttentionMma : public Halide::Generator<AttentionMma> {
 public:
     GeneratorParam<std::string> schedule_name{"schedule", "mma"};
@@ -28,12 +33,20 @@ public:
     Output<Buffer<uint32_t, 5>> out{"out"};
     Output<Buffer<float, 4>> lse{"lse"};
 
+    void configure() {
+        if (!known(schedules::fragment_schedules(), schedule_name, get_target()).split) return;
+        keys_per_chunk = add_input<int32_t>("keys_per_chunk");
+        partial = add_output<Buffer<float, 7>>("partial");
+    }
+
     void generate() {
         const auto &schedule = known(schedules::fragment_schedules(), schedule_name, get_target());
         const dsl::FragmentAttention attention = dsl::fragment_attention(inputs(), schedule.shape(head_dim));
         out = attention.output, lse = attention.lse;
+        if (partial) *partial = attention.partial;
         schedule.apply(attention);
         bind();
+        if (partial) bind_partial();
     }
 
     /** Called after generate(): the pipeline is known only then. */
@@ -43,6 +56,9 @@ public:
     }
 
 private:
+    Input<int32_t> *keys_per_chunk = nullptr;
+    Output<Buffer<float, 7>> *partial = nullptr;
+
     dsl::FragmentInputs inputs() {
         // With N and M of at most 2^28 an offset beyond this puts all keys on one side of all queries, no limit is twice as far, and sums
         // fit into 32 bits.
@@ -61,6 +77,7 @@ private:
             const Halide::Expr at = cell.query + offset_of(cell.batch);
             return at - to_left <= cell.key && cell.key <= at + to_right && cell.key < length_of(cell.batch);
         });
+        if (keys_per_chunk) in.keys_per_chunk = *keys_per_chunk;
         in.use_bias = use_bias, in.use_alibi = use_alibi, in.use_sinks = use_sinks, in.offset = offset_of;
         // A scale of 0 would make -inf, the mark of a masked score, NaN. This small, all weights are equal just as well.
         in.scale = select(abs(scale) < 1e-30f, 1e-30f, scale), in.softcap = softcap, in.temperature = temperature;
@@ -88,6 +105,20 @@ private:
         bias.dim(0).set_stride(Halide::Expr());
         for (int axis = 0; axis < 4; axis++)
             bias.dim(axis).set_min(0);
+    }
+
+    void bind_partial() {
+        const int most = 16;
+        const Halide::Expr kv_heads = key.dim(2).extent(), rows = query.dim(1).extent() * query.dim(2).extent() / kv_heads;
+        const Halide::Expr tiles = ((rows - 1) / most + 1) * ((keys - 1) / *keys_per_chunk + 1);
+        const Halide::Expr extents[] = {2, 4, head_dim / 8 + 1, min(rows, most), tiles, kv_heads, query.dim(3).extent()};
+        partial->set_host_alignment(16);
+        for (int axis = 0; axis < 7; axis++)
+            partial->dim(axis).set_bounds(0, extents[axis]);
+        for (int axis : {1, 2})
+            partial->dim(axis).set_stride(axis == 1 ? 2 : 8);
+        for (int axis = 3; axis < 7; axis++)
+            partial->dim(axis).set_stride(partial->dim(axis).stride() / 4 * 4);
     }
 };
 

@@ -1,4 +1,7 @@
 // Attention on a CUDA device, without tensor cores. A buffer that isn't used may have extents 1 and no memory: it isn't read.
+//
+// A schedule of split-KV takes `keys_per_chunk` and `partial` as in attention_mma.cpp, but `partial` is (channel, row, tile, kv head,
+// batch), where a row has 8 channels more than the schedule rounds a value up to.
 #include "dsl/attention_tiles.h"
 
 #include "dsl/axes.h"
@@ -31,16 +34,21 @@ public:
         for (auto *tensor : {&query, &key, &value})
             tensor->set_type(dtype);
         out.set_type(dtype);
+        if (!shape({}).split) return; // M can't be looked at yet, nor is it
+        keys_per_chunk = add_input<int32_t>("keys_per_chunk");
+        partial = add_output<Buffer<float, 5>>("partial");
     }
 
     void generate() {
         const schedules::Machine machine = schedules::machine(get_target());
         const auto &schedule = known(schedules::tiles_schedules(), schedule_name, get_target());
         const dsl::AttentionInputs in = inputs();
-        declared = dsl::attention_tiles(in, items(), schedule.shape(machine, head_dim, in.keys));
+        declared = dsl::attention_tiles(in, items(), shape(in.keys));
         out = declared.attention, lse = declared.lse;
+        if (partial) *partial = declared.partial;
         schedule.apply(declared, machine);
         bind(in);
+        if (partial) bind_partial();
     }
 
     /** Called after generate(): the pipeline is known only then. */
@@ -53,6 +61,13 @@ public:
 
 private:
     dsl::AttentionTiles declared;
+    Input<int32_t> *keys_per_chunk = nullptr;
+    Output<Buffer<float, 5>> *partial = nullptr;
+
+    dsl::TileShape shape(const Halide::Expr &all_keys) {
+        const auto &schedule = known(schedules::tiles_schedules(), schedule_name, get_target());
+        return schedule.shape(schedules::machine(get_target()), head_dim, all_keys);
+    }
 
     // What is read where it is used: at an index within the buffer, also where there is no more of it than one element.
     static Halide::Expr within(const Halide::Expr &index, const Halide::Internal::Dimension &axis) {
@@ -78,8 +93,18 @@ private:
     }
 
     dsl::ItemInputs items() {
-        return {of_items("offset_of", offsets), of_items("length_of", lengths), use_offsets, use_lengths, offset, left, right, use_alibi,
-                query.dim(2).extent()};
+        dsl::ItemInputs given = {of_items("offset_of", offsets),
+                                 of_items("length_of", lengths),
+                                 use_offsets,
+                                 use_lengths,
+                                 offset,
+                                 left,
+                                 right,
+                                 use_alibi,
+                                 query.dim(2).extent(),
+                                 {}};
+        if (keys_per_chunk) given.keys_per_chunk = *keys_per_chunk;
+        return given;
     }
 
     dsl::AttentionInputs inputs() {
@@ -116,6 +141,19 @@ private:
             bias.dim(axis).set_min(0);
         for (int axis : {0, 1})
             pages.dim(axis).set_min(0);
+    }
+
+    void bind_partial() {
+        const int most = declared.shape.rows;
+        const Halide::Expr kv_heads = key.dim(2).extent(), rows = query.dim(1).extent() * query.dim(2).extent() / kv_heads;
+        const Halide::Expr tiles = ((rows - 1) / most + 1) * ((keys - 1) / *keys_per_chunk + 1);
+        const int width = declared.shape.channels + 8;
+        const Halide::Expr extents[] = {width, min(rows, most), tiles, kv_heads, query.dim(3).extent()};
+        partial->set_host_alignment(16);
+        for (int axis = 0; axis < 5; axis++)
+            partial->dim(axis).set_bounds(0, extents[axis]);
+        for (int axis = 1; axis < 5; axis++)
+            partial->dim(axis).set_stride(partial->dim(axis).stride() / 4 * 4);
     }
 };
 

@@ -68,6 +68,7 @@ void vectorized_add_positions(const dsl::AddPositions &added, const Machine &mac
 namespace cuda {
 
 dsl::TileShape simt_shape(const Machine &machine, int head_dim, const Halide::Expr &keys);
+dsl::TileShape simt_split_shape(const Machine &machine, int head_dim, const Halide::Expr &keys);
 void simt_attention(const dsl::AttentionTiles &attention, const Machine &machine);
 
 dsl::SoftmaxShape softmax_shape(const Machine &machine, int head_dim, const Halide::Expr &keys);

@@ -84,7 +84,8 @@ Timing time_case(const CudaCase &c, const std::string &schedule, const CudaBench
     const Array kv = random_array(options.type, {c.batch, c.kv_heads, c.keys, c.dim});
     const AttentionArgs args(tensors.input(view(q)), tensors.input(view(kv)), tensors.input(view(kv)), tensors.output(view(q)));
     const double seconds = median_seconds(timer, options.seconds, [&] { require_ok(plan->run(args)); });
-    return {plan->kernel().name, plan->kernel().schedule, seconds};
+    const attune_kernel &kernel = *plan->kernel_for(c.queries, c.heads, c.kv_heads, c.keys);
+    return {kernel.name, kernel.schedule, seconds};
 }
 
 const char *type_name(attune_type type) { return type == ATTUNE_BF16 ? "bf16" : type == ATTUNE_F16 ? "f16" : "f32"; }

@@ -43,7 +43,7 @@ Runner runner_of(const ExplainOptions &options) {
     desc.mask = options.mask.text;
     desc.device = cuda ? ATTUNE_CUDA : ATTUNE_CPU;
     const Result<AttentionPlan> plan = AttentionPlan::create(desc);
-    if (plan) return {plan->kernel().name, "", ""};
+    if (plan) return {plan->kernel_for(options.mask.queries, 1, 1, options.mask.keys)->name, "", ""};
     if (cuda) return {"", "", plan.status().message};
     return {"",
             fmt::format("attune_add_kernel(my_attention MASK \"{}\" HEAD_DIM {}{})", options.mask.text, options.head_dim,

@@ -95,21 +95,26 @@ void choose_weights_kernel(attune_attention_plan &plan) {
     }
 }
 
-// Rows, (query, query head) pairs of a key/value head, up to which decoding is faster than flash attention.
-constexpr int64_t most_decoded_rows = 8;
+// Rows, (query, query head) pairs of a key/value head, up to which decoding is faster than flash attention; on ATTUNE_CUDA as many as its
+// tile has, where there are keys to split.
+constexpr int64_t most_decoded_rows = 8, most_decoded_rows_on_cuda = 16, least_split_keys = 512;
 
 // The weights' kernel adds up a dot product as flash does, and decoding in another order. Below this temperature what rounding makes of
 // that could be more than the row's log-sum-exp can hide.
 constexpr float least_decoded_temperature = 1e-3f;
 
-bool few_queries(const AttentionShape &shape) { return shape.queries * (shape.heads / shape.kv_heads) <= most_decoded_rows; }
+bool is_decoding(const attune_attention_plan &plan, const AttentionShape &shape) {
+    const int64_t rows = shape.queries * (shape.heads / shape.kv_heads);
+    if (plan.device == ATTUNE_CUDA) return rows <= most_decoded_rows_on_cuda && shape.keys >= least_split_keys;
+    return rows <= most_decoded_rows;
+}
 
 } // namespace
 
 const attune_kernel &kernel_for(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &shape) {
     const bool weights = args.weights || args.scores;
     if (plan.steady_kernel && weights && args.temperature < least_decoded_temperature) return *plan.steady_kernel;
-    return plan.decode_kernel && !weights && few_queries(shape) ? *plan.decode_kernel : *plan.kernel;
+    return plan.decode_kernel && !weights && is_decoding(plan, shape) ? *plan.decode_kernel : *plan.kernel;
 }
 
 Status make_plan(const attune_attention_desc *desc, attune_attention_plan &plan) {
@@ -144,10 +149,10 @@ extern "C" attune_status attune_attention_plan_create(const attune_attention_des
 extern "C" void attune_attention_plan_destroy(attune_attention_plan *plan) { delete plan; }
 
 extern "C" const attune_kernel *attune_attention_plan_kernel_for(const attune_attention_plan *plan, int64_t queries, int64_t heads,
-                                                                 int64_t kv_heads) {
-    if (!plan || queries < 0 || kv_heads < 1 || heads < kv_heads) return nullptr;
+                                                                 int64_t kv_heads, int64_t keys) {
+    if (!plan || queries < 0 || keys < 0 || kv_heads < 1 || heads < kv_heads) return nullptr;
     attune::runtime::AttentionShape shape = {};
-    shape.queries = queries, shape.heads = heads, shape.kv_heads = kv_heads;
+    shape.queries = queries, shape.heads = heads, shape.kv_heads = kv_heads, shape.keys = keys;
     return &attune::runtime::kernel_for(*plan, {}, shape);
 }
 

@@ -1,8 +1,11 @@
 #include "cuda_attention.h"
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include "cuda_scratch.h"
+#include "cuda_split.h"
 #include "error.h"
 #include "halide_buffer.h"
 #include "registry.h"
@@ -48,9 +51,9 @@ float scale_of(const attune_attention_args &args, int64_t head_dim) {
 /** The arguments of one launch, in the order of the kernels' interface (docs/design.md). */
 class CudaArguments {
 public:
-    CudaArguments(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s, const CudaWindow &window,
-                  const attune_tensor &lse)
-        : q_(args.q, 4), k_(args.k, 4), v_(args.v, 4), lengths_(vector_buffer(args.key_lengths, args.q, ATTUNE_I32)),
+    CudaArguments(const attune_attention_plan &plan, const attune_kernel &kernel, const attune_attention_args &args,
+                  const AttentionShape &s, const CudaWindow &window, const attune_tensor &lse)
+        : kernel_(kernel), q_(args.q, 4), k_(args.k, 4), v_(args.v, 4), lengths_(vector_buffer(args.key_lengths, args.q, ATTUNE_I32)),
           offsets_(vector_buffer(window.use_offsets ? args.offsets : nullptr, args.q, ATTUNE_I32)),
           sinks_(vector_buffer(args.sinks, args.q, ATTUNE_F32)), bias_(bias_buffer(args, s)),
           pages_(or_nothing(nullptr, args.q, ATTUNE_I32, 2), 2), out_(args.out, 4), lse_(lse, 3), use_lengths_(args.key_lengths != nullptr),
@@ -58,7 +61,7 @@ public:
           use_alibi_(plan.score.find(ScoreKind::alibi) != nullptr), offset_(window.offset), left_(window.left), right_(window.right),
           keys_(static_cast<int32_t>(s.keys)), scale_(scale_of(args, s.head_dim)), softcap_(softcap_of(plan, args)),
           temperature_(kernel_temperature(args.temperature)) {
-        if (plan.kernel->word_channels != 2) return;
+        if (kernel.word_channels != 2) return;
         for (HalideBuffer *buffer : {&q_, &k_, &v_, &out_})
             buffer->use_words();
         // A thread's part of the results is a box of these axes.
@@ -66,19 +69,31 @@ public:
         lse_.add_innermost(1, 0);
     }
 
-    Status run(const attune_kernel &kernel, Call &call) {
-        void *arguments[] = {nullptr,      q_.get(),    k_.get(),      v_.get(),      lengths_.get(), offsets_.get(),
-                             sinks_.get(), bias_.get(), pages_.get(),  &use_lengths_, &use_offsets_,  &use_sinks_,
-                             &use_bias_,   &use_alibi_, &use_pages_,   &offset_,      &left_,         &right_,
-                             &scale_,      &softcap_,   &temperature_, &keys_,        out_.get(),     lse_.get()};
-        return run_kernel(kernel, arguments, call);
+    Status run(Call &call) {
+        append({out_.get(), lse_.get()});
+        return run_kernel(kernel_, arguments_, call);
+    }
+
+    /** Of a kernel that splits keys. */
+    Status run_split(int32_t keys_per_chunk, HalideBuffer &partial, Call &call) {
+        append({&keys_per_chunk, out_.get(), lse_.get(), partial.get()});
+        return run_kernel(kernel_, arguments_, call);
     }
 
 private:
+    static constexpr int common = 22; // arguments of every kernel before its outputs, user_context among them
+
+    void append(std::initializer_list<void *> last) { std::copy(last.begin(), last.end(), arguments_ + common); }
+
+    const attune_kernel &kernel_;
     HalideBuffer q_, k_, v_, lengths_, offsets_, sinks_, bias_, pages_, out_, lse_;
     int32_t use_lengths_, use_offsets_, use_sinks_, use_bias_, use_alibi_, use_pages_ = 0;
     int32_t offset_, left_, right_, keys_;
     float scale_, softcap_, temperature_;
+    void *arguments_[common + 4] = {nullptr,      q_.get(),    k_.get(),      v_.get(),      lengths_.get(), offsets_.get(),
+                                    sinks_.get(), bias_.get(), pages_.get(),  &use_lengths_, &use_offsets_,  &use_sinks_,
+                                    &use_bias_,   &use_alibi_, &use_pages_,   &offset_,      &left_,         &right_,
+                                    &scale_,      &softcap_,   &temperature_, &keys_};
 };
 
 /** The caller's log-sum-exp, or scratch for it: kernels always write it. */
@@ -96,6 +111,47 @@ Status place_lse(const attune_attention_args &args, const AttentionShape &s, Dev
     return {};
 }
 
+/** One run on one device, whose arguments have been checked. */
+class CudaRun {
+public:
+    CudaRun(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &shape, const CudaWindow &window)
+        : plan_(plan), kernel_(kernel_for(plan, args, shape)), args_(args), shape_(shape), window_(window) {}
+
+    Status run(const CudaDevice &device, Call &call) const {
+        DeviceScratch scratch(device, call);
+        attune_tensor lse = {};
+        ATTUNE_TRY(place_lse(args_, shape_, scratch, lse));
+        if (splits_keys(kernel_)) return run_split(device, lse, call);
+        return CudaArguments(plan_, kernel_, args_, shape_, window_, lse).run(call);
+    }
+
+private:
+    Status run_split(const CudaDevice &device, const attune_tensor &lse, Call &call) const {
+        const ChunkStateSize size(kernel_, shape_);
+        ATTUNE_REQUIRE(size.item() <= INT32_MAX,
+                       "q has {} queries, k {} heads and {} keys: the kernel {} would keep {} numbers for a batch item; it can keep {}",
+                       shape_.queries, shape_.kv_heads, shape_.keys, kernel_.name, size.item(), INT32_MAX);
+        const int64_t at_once = items_at_once(size, shape_.batch);
+        DeviceScratch states(device, call);
+        ATTUNE_TRY(states.allocate("split-KV decoding", at_once * size.item() * 4));
+        for (int64_t first = 0; first < shape_.batch; first += at_once) {
+            AttentionShape shape = shape_;
+            shape.batch = std::min(at_once, shape_.batch - first);
+            const BatchItems items(args_, lse, first, shape.batch);
+            HalideBuffer partial = size.buffer(states.data(), shape.batch);
+            CudaArguments arguments(plan_, kernel_, items.args(), shape, window_, items.lse());
+            ATTUNE_TRY(arguments.run_split(static_cast<int32_t>(keys_per_chunk(shape.keys)), partial, call));
+        }
+        return {};
+    }
+
+    const attune_attention_plan &plan_;
+    const attune_kernel &kernel_;
+    const attune_attention_args &args_;
+    const AttentionShape &shape_;
+    const CudaWindow &window_;
+};
+
 /** A plan is made on one GPU and may run on another. */
 Status check_capability(const attune_kernel &kernel, const CudaDevice &device) {
     if (runs_on_cuda(kernel.targets, device.capability)) return {};
@@ -111,15 +167,12 @@ Status run_cuda_attention(const attune_attention_plan &plan, const attune_attent
     ATTUNE_TRY(check_cuda_attention(plan, args, shape, window));
     CudaDevice device;
     ATTUNE_TRY(find_cuda_device(device));
-    ATTUNE_TRY(check_capability(*plan.kernel, device));
+    ATTUNE_TRY(check_capability(kernel_for(plan, args, shape), device));
     if (shape.batch == 0 || shape.heads == 0 || shape.queries == 0) return {};
     Call scope(call);
     use_device(device, scope);
     if (shape.keys == 0) return answer_without_keys(device, args, scope);
-    DeviceScratch scratch(device, scope);
-    attune_tensor lse = {};
-    ATTUNE_TRY(place_lse(args, shape, scratch, lse));
-    return CudaArguments(plan, args, shape, window, lse).run(*plan.kernel, scope);
+    return CudaRun(plan, args, shape, window).run(device, scope);
 }
 
 } // namespace attune::runtime

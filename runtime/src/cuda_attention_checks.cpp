@@ -118,8 +118,9 @@ Status check_cuda_attention(const attune_attention_plan &plan, const attune_atte
                             CudaWindow &window) {
     ATTUNE_TRY(check_refused(args));
     ATTUNE_TRY(check_operands(plan, args, shape));
-    ATTUNE_TRY(check_alignments(*plan.kernel, args));
-    ATTUNE_TRY(check_sizes(*plan.kernel, args, shape));
+    const attune_kernel &kernel = kernel_for(plan, args, shape);
+    ATTUNE_TRY(check_alignments(kernel, args));
+    ATTUNE_TRY(check_sizes(kernel, args, shape));
     ATTUNE_TRY(check_inputs(plan, args, shape));
     ATTUNE_TRY(place_mask(plan, args, shape, window));
     return check_overlaps(args);

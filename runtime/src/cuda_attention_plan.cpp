@@ -11,6 +11,7 @@ namespace attune::runtime {
 namespace {
 
 constexpr const char *tensor_core_schedule = "mma"; // of 16-bit types
+constexpr const char *split_schedule = "split_kv";  // of few queries
 constexpr const char *plain_schedule = "simt";
 constexpr int tensor_core_capability = 80;
 
@@ -27,17 +28,18 @@ Status check_cuda_desc(const attune_attention_desc &desc) {
 }
 
 Status choose_cuda_kernel(const attune_attention_desc &desc, const CudaDevice &device, attune_attention_plan &plan) {
-    const auto find = [&](const char *schedule) {
+    const auto find = [&](const char *schedule, const attune_kernel *&found) {
         KernelQuery query = {"attention", schedule, desc.dtype, plan.head_dim, plan.value_dim};
         query.device = ATTUNE_CUDA, query.capability = device.capability;
-        return find_kernel(query, plan.kernel);
+        return find_kernel(query, found);
     };
-    if (desc.schedule) return find(desc.schedule);
+    if (desc.schedule) return find(desc.schedule, plan.kernel);
+    if (!find(split_schedule, plan.decode_kernel).ok()) plan.decode_kernel = nullptr;
     const bool tensor_cores = desc.dtype != ATTUNE_F32 && device.capability >= tensor_core_capability &&
                               has_schedule("attention", tensor_core_schedule, ATTUNE_CUDA);
-    if (!tensor_cores) return find(plain_schedule);
-    Status status = find(tensor_core_schedule);
-    return status.ok() || find(plain_schedule).ok() ? Status() : status;
+    if (!tensor_cores) return find(plain_schedule, plan.kernel);
+    Status status = find(tensor_core_schedule, plan.kernel);
+    return status.ok() || find(plain_schedule, plan.kernel).ok() ? Status() : status;
 }
 
 Status take_cuda_score(const char *text, attune_attention_plan &plan) {

@@ -16,7 +16,7 @@ struct BufferAxis {
     int64_t stride;
 };
 
-/** A halide_buffer_t with its axes, of rank 1 to 5. Stays where it is: the one points to the others. */
+/** A halide_buffer_t with its axes, of rank 1 to 7. Stays where it is: the one points to the others. */
 class HalideBuffer {
 public:
     HalideBuffer(const void *data, attune_type type, std::initializer_list<BufferAxis> axes, attune_device device = ATTUNE_CPU);
@@ -41,7 +41,7 @@ private:
     void set(const void *data, attune_type type, int32_t rank, attune_device device);
     void set_axis(int32_t outermost_first, int64_t extent, int64_t stride);
 
-    halide_dimension_t axes_[5];
+    halide_dimension_t axes_[7];
     halide_buffer_t buffer_ = {};
 };
 

@@ -3,6 +3,7 @@
 // A thread has some rows of the tile, and of them a few keys of the scores and a few channels of the output, all in registers. Copies of
 // q, k and v pass through shared memory a chunk at a time, so that it takes as much of it for any number of channels.
 #include "dsl/axes.h"
+#include "schedules/cuda/chunk_merge.h"
 #include "schedules/schedules.h"
 
 namespace attune::schedules::cuda {
@@ -55,7 +56,12 @@ struct Plan {
     // A row a thread.
     Stage single_rows(Stage stage) const { return stage.split(row, y, x, parts); }
 
+    // Where a tile is computed: the output's loop over blocks, or that of the chunks' states.
+    LoopLevel tile_level() const { return t.shape.split ? LoopLevel(t.partial, tile) : LoopLevel(t.attention, task); }
+
+    void of_block() const;
     void results() const;
+    void split_results() const;
     void operands() const;
     void scores() const;
     void weights() const;
@@ -132,28 +138,33 @@ void Plan::output() const {
 void Plan::fold() const {
     Func state = t.state;
     const Var &slot = lane;
-    state.compute_at(t.attention, task).store_in(MemoryType::Register);
+    state.compute_at(tile_level()).store_in(MemoryType::Register);
     state.bound_extent(row, t.shape.rows).bound_extent(part, parts).bound_extent(slot, dsl::state::output + t.shape.channels_per_part());
     threads(rows(state), {slot, r}, {}, part, y);
     threads(rows(state.update()), {t.merge.x, r}, {}, part, y, {t.merge.y});
 }
 
-void Plan::results() const {
-    Func out = t.attention, lse = t.lse, shared = t.shared, total = t.total, attends = t.attends, closing = t.closing;
-    out.split(dim, chunk, dim, t.shape.channels, TailStrategy::GuardWithIf)
-        .split(token, task, row, t.shape.rows, TailStrategy::GuardWithIf);
-    channels(out);
-    out.reorder(c, g, r, chunk, x, y, task, head, batch).unroll(c).unroll(g).unroll(r);
-    out.gpu_blocks(task, head, batch).gpu_threads(x, y);
-    for (Func f : {t.item, t.range, t.slope})
-        f.compute_at(out, task).store_in(MemoryType::GPUShared);
-    for (Func f : {shared, total, attends, closing})
-        f.compute_at(out, task).store_in(MemoryType::GPUShared);
+void Plan::of_block() const {
+    Func shared = t.shared, total = t.total;
+    for (Func f : {t.item, t.range, t.slope, shared, total})
+        f.compute_at(tile_level()).store_in(MemoryType::GPUShared);
     const Var which = shared.args()[0];
     shared.bound(which, 0, 2).reorder_storage(row, part, which).align_storage(row, t.shape.rows + 1);
     threads(rows(shared), {which, r}, {}, part, y);
     threads(single_rows(total), {}, {}, x, y);
     threads(single_rows(total.update()), {t.parts}, {}, x, y);
+}
+
+void Plan::results() const {
+    Func out = t.attention, lse = t.lse, attends = t.attends, closing = t.closing;
+    out.split(dim, chunk, dim, t.shape.channels, TailStrategy::GuardWithIf)
+        .split(token, task, row, t.shape.rows, TailStrategy::GuardWithIf);
+    channels(out);
+    out.reorder(c, g, r, chunk, x, y, task, head, batch).unroll(c).unroll(g).unroll(r);
+    out.gpu_blocks(task, head, batch).gpu_threads(x, y);
+    for (Func f : {attends, closing})
+        f.compute_at(out, task).store_in(MemoryType::GPUShared);
+    const Var which = closing.args()[1];
     threads(single_rows(attends), {}, {}, x, y);
     threads(single_rows(attends.update()), {}, {t.starved.x}, x, y);
     closing.bound(which, 0, int(dsl::Fold::closing_count));
@@ -161,6 +172,27 @@ void Plan::results() const {
     lse.split(token, task, row, t.shape.rows, TailStrategy::GuardWithIf).split(row, y, x, parts);
     lse.gpu_blocks(task, head, batch).gpu_threads(x, y);
     lse.compute_with(out, task);
+}
+
+void Plan::split_results() const {
+    Func partial = t.partial, out = t.attention, slope = t.slope, attends = t.attends, closing = t.closing;
+    const Var odd("odd"), q("q"), column("column"), only("only"), which = closing.args()[0];
+    const int all_parts = dsl::TileShape::group * parts; // channels; those of the maximum and the sum come after the others
+    partial.split(dim, chunk, dim, t.shape.channels + all_parts, TailStrategy::GuardWithIf);
+    partial.split(dim, g, x, all_parts).split(x, x, c, dsl::TileShape::group);
+    partial.split(row, only, row, t.shape.rows, TailStrategy::GuardWithIf).split(row, y, r, rows_per_thread);
+    partial.reorder(c, g, r, chunk, only, x, y, tile, head, batch).unroll(c).unroll(g).unroll(r);
+    partial.gpu_blocks(tile, head, batch).gpu_threads(x, y);
+    for (Func f : {t.shared, t.total})
+        f.bound_extent(row, t.shape.rows); // also where there are fewer
+    slope.split(head, a, x, parts, TailStrategy::GuardWithIf).reorder(a, x).gpu_threads(x);
+
+    out.split(dim, column, dim, 8, TailStrategy::GuardWithIf).split(dim, q, odd, 2).reorder(odd, q, column, token, head, batch);
+    out.unroll(odd).gpu_blocks(token, head, batch).gpu_threads(q, column);
+    store_in_blocks_of(t.lse, out);
+    closing.compute_at(out, token).store_in(MemoryType::GPUShared).bound(which, 0, int(dsl::Fold::closing_count)).gpu_threads(which);
+    attends.compute_at(closing, which);
+    schedule_chunk_merge(t.chunk_merge, {out, token, t.shape.channels / 8 + 1, closing});
 }
 
 } // namespace
@@ -174,14 +206,26 @@ dsl::TileShape simt_shape(const Machine &, int head_dim, const Halide::Expr &) {
     return shape;
 }
 
+dsl::TileShape simt_split_shape(const Machine &machine, int head_dim, const Halide::Expr &keys) {
+    dsl::TileShape shape = simt_shape(machine, head_dim, keys);
+    shape.rows = 16, shape.split = true;
+    return shape;
+}
+
 void simt_attention(const dsl::AttentionTiles &t, const Machine &) {
     const Plan plan{t};
-    for (const Func &f :
-         {t.item, t.range, t.slope, t.query, t.key, t.value, t.dot, t.score, t.part_maximum, t.maximum, t.weight, t.part_sum})
+    for (const Func &f : {t.item, t.range, t.query, t.key, t.value, t.dot, t.score, t.part_maximum, t.maximum, t.weight, t.part_sum})
         in_one_block(f);
-    for (const Func &f : {t.output, t.bits, t.careful, t.state, t.shared, t.total, t.attends, t.closing})
+    for (const Func &f : {t.output, t.bits, t.careful, t.state, t.shared, t.total})
         in_one_block(f);
-    plan.results();
+    if (!t.shape.split)
+        for (const Func &f : {t.slope, t.attends, t.closing})
+            in_one_block(f);
+    plan.of_block();
+    if (t.shape.split)
+        plan.split_results();
+    else
+        plan.results();
     plan.fold();
     plan.scores();
     plan.weights();

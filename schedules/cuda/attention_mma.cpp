@@ -2,6 +2,7 @@
 // shared memory while the block before is worked on; scores, weights and outputs in registers throughout.
 #include "dsl/axes.h"
 #include "schedules/cuda/cuda.h"
+#include "schedules/cuda/fragments.h"
 
 namespace attune::schedules {
 
@@ -57,8 +58,38 @@ void schedule_fragments(const dsl::FragmentAttention &a) {
     value.compute_at(a.state, a.q).unroll(value.args()[0]).unroll(value.args()[3]).unroll(value.args()[4]);
 }
 
-/** Narrow heads leave room for more keys a step; wide ones fill registers, and shared memory. With 64 rows and these keys a block takes at
- * most 99 KB of shared memory, what every device of capability 8 and later has. */
+} // namespace
+
+void schedule_fragment_steps(const dsl::FragmentAttention &a, Func output, const Var &block) {
+    const dsl::FragmentBlocking &b = a.blocking;
+    Func state = a.state;
+    state.compute_at(output, block)
+        .store_in(MemoryType::Register)
+        .bound_extent(a.warp, b.warps)
+        .bound_extent(tile, 1)
+        .bound_extent(head, 1)
+        .bound_extent(batch, 1);
+    state.bound_extent(a.q, 4).bound_extent(a.g, 8);
+    const Var slot = state.args()[0];
+    state.reorder(slot, a.q, a.g, a.warp).gpu_threads(a.q, a.g, a.warp).unroll(slot);
+    const Halide::RDom &steps = a.steps;
+    state.update().reorder(steps.x, steps.y, a.q, a.g, a.warp, steps.z).gpu_threads(a.q, a.g, a.warp).unroll(steps.x).unroll(steps.y);
+    schedule_score(a);
+    schedule_spoilt(a);
+    schedule_fragments(a);
+
+    Func query_words = a.query_words;
+    query_words.compute_at(output, block);
+    copy_to_shared(query_words, row, b.head_dim / 2, a);
+    const Var step = a.key_words.args()[2];
+    for (Func f : {a.key_words, a.value_words}) {
+        f.store_at(output, block).compute_at(state, steps.z).fold_storage(step, b.stages).align_bounds(key, b.keys);
+        copy_to_shared(f, key, (f.name() == a.key_words.name() ? b.head_dim : b.value_dim) / 2, a);
+    }
+}
+
+// Narrow heads leave room for more keys a step; wide ones fill registers, and shared memory. With 64 rows and these keys a block takes at
+// most 99 KB of shared memory, what every device of capability 8 and later has.
 dsl::FragmentBlocking mma_blocking(int head_dim) {
     dsl::FragmentBlocking blocking;
     blocking.head_dim = blocking.value_dim = head_dim;
@@ -68,7 +99,7 @@ dsl::FragmentBlocking mma_blocking(int head_dim) {
 
 void mma_attention(const dsl::FragmentAttention &a) {
     const dsl::FragmentBlocking &b = a.blocking;
-    Func output = a.output, lse = a.lse, state = a.state;
+    Func output = a.output, lse = a.lse;
     const Var column = output.args()[1];
     Var in_tile("in_tile"), half("half");
     const auto rows = [&](Func f) {
@@ -85,38 +116,7 @@ void mma_attention(const dsl::FragmentAttention &a) {
     lse.compute_with(output, tile);
     Func(a.factor).compute_at(output, half);
 
-    state.compute_at(output, tile)
-        .store_in(MemoryType::Register)
-        .bound_extent(a.warp, b.warps)
-        .bound_extent(tile, 1)
-        .bound_extent(head, 1)
-        .bound_extent(batch, 1);
-    state.bound_extent(a.q, 4).bound_extent(a.g, 8);
-    const Var slot = state.args()[0];
-    state.reorder(slot, a.q, a.g, a.warp).gpu_threads(a.q, a.g, a.warp).unroll(slot);
-    const Halide::RDom &steps = a.steps;
-    state.update().reorder(steps.x, steps.y, a.q, a.g, a.warp, steps.z).gpu_threads(a.q, a.g, a.warp).unroll(steps.x).unroll(steps.y);
-    schedule_score(a);
-    schedule_spoilt(a);
-    schedule_fragments(a);
-
-    Func query_words = a.query_words;
-    query_words.compute_at(output, tile);
-    copy_to_shared(query_words, row, b.head_dim / 2, a);
-    const Var step = a.key_words.args()[2];
-    for (Func f : {a.key_words, a.value_words}) {
-        f.store_at(output, tile).compute_at(state, steps.z).fold_storage(step, b.stages).align_bounds(key, b.keys);
-        copy_to_shared(f, key, (f.name() == a.key_words.name() ? b.head_dim : b.value_dim) / 2, a);
-    }
-}
-
-} // namespace
-
-const std::vector<FragmentSchedule> &fragment_schedules() {
-    static const std::vector<FragmentSchedule> table = {
-        {"mma", "cuda", "64 queries a thread block, a warp 16: tensor cores by mma.sync, copies ahead of use", mma_blocking, mma_attention},
-    };
-    return table;
+    schedule_fragment_steps(a, output, tile);
 }
 
 } // namespace attune::schedules

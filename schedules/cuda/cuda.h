@@ -14,6 +14,7 @@ struct FragmentSchedule {
     const char *summary; // one line for people
     dsl::FragmentBlocking (*shape)(int head_dim);
     void (*apply)(const dsl::FragmentAttention &attention);
+    bool split; // split-KV: dsl::FragmentInputs::keys_per_chunk is given
 };
 
 const std::vector<FragmentSchedule> &fragment_schedules();

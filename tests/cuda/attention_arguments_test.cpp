@@ -121,7 +121,71 @@ TEST(CudaArguments, ChoiceOfKernel) {
     attention.desc.schedule = "mma";
     run_well(attention);
     EXPECT_STREQ(attune_attention_plan_kernel(attention.plan)->name, "mma_bf16_d64");
-    EXPECT_STREQ(attune_attention_plan_kernel_for(attention.plan, 1, 4, 2)->name, "mma_bf16_d64");
+    EXPECT_STREQ(attune_attention_plan_kernel_for(attention.plan, 1, 4, 2, 4096)->name, "mma_bf16_d64");
+}
+
+TEST(CudaArguments, SplitKeysOfFewQueries) {
+    DeviceAttention attention(ATTUNE_BF16, 600);
+    for (attune_tensor *tensor : {&attention.args.k, &attention.args.v}) // more than there is: no kernel looks
+        tensor->extent[1] = 2, tensor->stride[0] = 0, tensor->stride[1] = 0;
+    attention.args.q.extent[2] = attention.args.out.extent[2] = 8;
+    run_well(attention);
+    const SeenAttention &seen = seen_cuda();
+    EXPECT_STREQ(seen.kernel, "split_kv_bf16_d64"); // 8 queries of 2 heads
+    EXPECT_EQ(seen.keys_per_chunk, 128);
+    EXPECT_NE(seen.partial.device, 0u);
+    EXPECT_EQ(seen.partial.extents, (Ints{2, 4, 9, 16, 5, 2, 2})); // channels, rows, chunks, key/value heads, batch
+    EXPECT_EQ(seen.partial.strides, (Ints{1, 2, 8, 72, 16 * 72, 5 * 16 * 72, 2 * 5 * 16 * 72}));
+    EXPECT_EQ(seen.partial.type_bits, 32);
+    EXPECT_EQ(seen.out.extents, (Ints{4, 8, 8, 4, 2}));
+    EXPECT_TRUE(seen.earlier.empty());
+    EXPECT_STREQ(attune_attention_plan_kernel_for(attention.plan, 8, 4, 2, 600)->name, "split_kv_bf16_d64");
+    EXPECT_STREQ(attune_attention_plan_kernel_for(attention.plan, 9, 4, 2, 600)->name, "mma_bf16_d64");
+    EXPECT_STREQ(attune_attention_plan_kernel_for(attention.plan, 8, 4, 2, 511)->name, "mma_bf16_d64");
+    EXPECT_STREQ(attune_attention_plan_kernel(attention.plan)->name, "mma_bf16_d64");
+}
+
+/** The memory for chunks' states is bounded: batch items take turns with it. */
+TEST(CudaArguments, SplitKeysOfManyItems) {
+    DeviceAttention attention(ATTUNE_BF16);
+    const int64_t items = 300, keys = 20000; // chunks of 192, 105 of them
+    attune_attention_args &args = attention.args;
+    for (attune_tensor *tensor : {&args.q, &args.k, &args.v, &args.out})
+        tensor->extent[0] = items, tensor->extent[1] = 1, tensor->stride[0] = tensor->stride[1] = 64;
+    args.q.extent[2] = args.out.extent[2] = 1, args.k.extent[2] = args.v.extent[2] = keys;
+    args.q.extent[1] = args.out.extent[1] = 8, args.q.stride[0] = args.out.stride[0] = 8 * 64;
+    args.k.stride[2] = args.v.stride[2] = 0;
+    attention.lengths.extent[0] = items;
+    args.key_lengths = &attention.lengths;
+    run_well(attention);
+    const SeenAttention &last = seen_cuda();
+    EXPECT_EQ(last.keys_per_chunk, 192);
+    const int64_t at_once = (int64_t{1} << 24) / (8 * 72 * 105);
+    ASSERT_EQ(last.earlier.size(), static_cast<size_t>((items - 1) / at_once));
+    for (size_t launch = 0; launch <= last.earlier.size(); ++launch) {
+        const SeenAttention &seen = launch < last.earlier.size() ? last.earlier[launch] : last;
+        const auto first = static_cast<uint64_t>(launch) * static_cast<uint64_t>(at_once);
+        EXPECT_EQ(seen.query.device, address(args.q) + first * 8 * 64 * 2);
+        EXPECT_EQ(seen.key.device, address(args.k) + first * 64 * 2);
+        EXPECT_EQ(seen.out.device, address(args.out) + first * 8 * 64 * 2);
+        EXPECT_EQ(seen.lengths.device, address(attention.lengths) + first * 4);
+        EXPECT_EQ(seen.partial.device, last.partial.device);
+        EXPECT_EQ(seen.query.extents[3], launch < last.earlier.size() ? at_once : items - static_cast<int64_t>(first));
+    }
+}
+
+TEST(CudaArguments, MoreStatesThanCanBeKeptAreRefused) {
+    DeviceAttention attention(ATTUNE_BF16);
+    attention.desc.schedule = "split_kv";
+    attune_attention_args &args = attention.args;
+    args.q.extent[2] = args.out.extent[2] = 1 << 17, args.q.stride[2] = args.out.stride[2] = 64;
+    for (attune_tensor *tensor : {&args.q, &args.out})
+        tensor->stride[0] = int64_t{1} << 26, tensor->stride[1] = int64_t{1} << 24;
+    args.k.extent[2] = args.v.extent[2] = 1 << 14, args.k.stride[2] = args.v.stride[2] = 0;
+    args.out.data = static_cast<char *>(args.q.data) + (int64_t{1} << 34); // apart from q; nothing is read or written
+    EXPECT_EQ(attention.run(), ATTUNE_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(attune_error_message()).find("the kernel split_kv_bf16_d64 would keep"), std::string::npos)
+        << attune_error_message();
 }
 
 TEST(CudaArguments, NothingToDo) {

@@ -1,83 +1,15 @@
-// The attention kernels of 16-bit types for CUDA, run through plans, against float64 by the rule of accuracy.
+// The attention kernels for CUDA, run through plans, against float64 by the rule of accuracy.
+#include "attention_kernel_test.h"
+
 #include <cmath>
 #include <string>
 #include <tuple>
 
-#include "device_memory.h"
-#include "half_attention.h"
-#include "kernels.h"
-#include "run_attention.h"
-
 namespace attune::test {
 namespace {
 
-std::vector<const attune_kernel *> cuda_kernels() {
-    std::vector<const attune_kernel *> kernels;
-    for (int32_t index = 0; index < attune_kernel_count(); index++) {
-        const attune_kernel *kernel = attune_kernel_at(index);
-        const bool half = kernel->dtype == ATTUNE_F16 || kernel->dtype == ATTUNE_BF16;
-        if (std::string(kernel->operation) == "attention" && kernel->device == ATTUNE_CUDA && half) kernels.push_back(kernel);
-    }
-    return kernels;
-}
-
-class CudaAttention : public SeededTestWithParam<const attune_kernel *> {
-protected:
-    const attune_kernel &kernel() const { return *GetParam(); }
-    attune_type type() const { return kernel().dtype; }
-
-    AttentionProblem problem(int64_t queries, int64_t keys, int64_t batch = 1, int64_t query_heads = 2, int64_t key_heads = 1) {
-        const int64_t dim = head_dim_or(kernel(), 64);
-        return rounded_inputs(type(), normal_problem({batch, query_heads, key_heads, queries, keys, dim, dim}, random));
-    }
-
-    Result<AttentionPlan> plan_of(const AttentionProblem &p) const {
-        AttentionDesc desc;
-        desc.dtype = type(), desc.head_dim = p.dim(), desc.schedule = kernel().schedule, desc.device = ATTUNE_CUDA;
-        desc.mask = p.mask, desc.score = p.score_text();
-        return AttentionPlan::create(desc);
-    }
-
-    HalfRun run(const AttentionProblem &p, bool with_lse = true) {
-        const Result<AttentionPlan> plan = plan_of(p);
-        if (!plan.ok()) return {plan.status(), {}, {}, {}};
-        EXPECT_STREQ(plan.value().kernel().name, kernel().name);
-        DeviceMemory memory;
-        const HalfTensor q(type(), p.q), k(type(), p.k), v(type(), p.v);
-        const HalfTensor out(type(), Tensor<float>({p.batch(), p.query_heads(), p.queries(), p.value_dim()}));
-        const Tensor<float> lse({p.batch(), p.query_heads(), p.queries()});
-        const attune_tensor out_there = memory.upload(out.view()), lse_there = memory.upload(lse.view());
-        AttentionArgs args(memory.upload(q.view()), memory.upload(k.view()), memory.upload(v.view()), out_there);
-        if (with_lse) args.lse = &lse_there;
-        attune_tensor lengths, offsets, bias, sinks;
-        if (!p.key_lengths.empty()) lengths = integers(p.key_lengths, memory), args.key_lengths = &lengths;
-        if (!p.offsets.empty()) offsets = integers(p.offsets, memory), args.offsets = &offsets;
-        if (p.bias) bias = memory.upload(p.bias->view()), args.bias = &bias;
-        if (p.sinks) sinks = memory.upload(p.sinks->view()), args.sinks = &sinks;
-        if (p.offset) args.has_offset = 1, args.offset = *p.offset;
-        if (p.scale) args.has_scale = 1, args.scale = *p.scale;
-        args.softcap = p.softcap, args.temperature = p.temperature;
-        const Status status = plan.value().run(args);
-        if (!status.ok()) return {status, {}, {}, {}};
-        memory.download(out_there, out.view()), memory.download(lse_there, lse.view());
-        return {status, out.values(), to_double(lse), {}};
-    }
-
-    void expect_right(const AttentionProblem &p) {
-        SCOPED_TRACE(describe(p));
-        const HalfRun got = run(p);
-        ASSERT_TRUE(got.status.ok()) << got.status.message;
-        expect_accurate(type(), p, got);
-    }
-
-private:
-    static attune_tensor integers(const std::vector<int64_t> &values, DeviceMemory &memory) {
-        std::vector<int32_t> narrow(values.begin(), values.end());
-        const auto count = static_cast<int64_t>(narrow.size());
-        return memory.upload(attune_contiguous(narrow.data(), ATTUNE_I32, 1, &count));
-    }
-};
-INSTANTIATE_TEST_SUITE_P(Prebuilt, CudaAttention, ::testing::ValuesIn(cuda_kernels()), kernel_name);
+class CudaAttention : public CudaAttentionTest {};
+INSTANTIATE_TEST_SUITE_P(Prebuilt, CudaAttention, ::testing::ValuesIn(attention_kernels_on_cuda()), kernel_name);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CudaAttention);
 
 TEST_P(CudaAttention, AroundTheTiles) {

@@ -143,16 +143,16 @@ def measure(options, files):
         return [row for rows in pool.map(lambda job: assemble(options, *job), jobs) for row in rows]
 
 
-def implied_tensor_instructions(variant):
-    """HMMA that a step of keys takes at least; 0 for a variant without tensor cores.
+def implied_tensor_instructions(row):
+    """HMMA that a step of keys takes at least; 0 for a kernel without tensor cores.
 
     A warp has 16 rows of queries; an mma takes 16 of what is summed over and gives 8 columns. The values' product has a column block more
     than the head has, for the sum of the weights, and is there twice: for finite values and with the care that others need.
     """
-    found = re.fullmatch(r"attention_mma_\w+_d(\d+)", variant)
-    if not found:
-        return 0
-    head_dim = int(found.group(1))
+    found = re.fullmatch(r"attention_(mma|split_kv)_\w+?_d(\d+)", row["variant"])
+    if not found or (found.group(1) == "split_kv" and not row["kernel"].startswith("chunk_state")):
+        return 0  # what merges chunks multiplies no matrices
+    head_dim = int(found.group(2))
     keys = 64 if head_dim <= 128 else 32 if head_dim <= 192 else 16  # as mma_blocking in schedules/cuda/attention_mma.cpp
     scores = head_dim // 16 * (keys // 8)
     values = (head_dim // 8 + 1) * (keys // 16)
@@ -168,7 +168,7 @@ def faults(row):
     for figure in FORBIDDEN:
         if row[figure]:
             yield f"{where(row)}: {row[figure]} {figure}; the limit is 0."
-    least = implied_tensor_instructions(row["variant"])
+    least = implied_tensor_instructions(row)
     calls = row["CALL"] - (0 if least else row["of these division"])
     if calls:
         yield f"{where(row)}: {calls} CALL{'' if least else ' other than for division'}; the limit is 0."

@@ -66,6 +66,11 @@ class Limits(unittest.TestCase):
             self.assertEqual(list(figures.faults(row(variant=variant, **{"HMMA in loop": least}))), [])
             self.expect(f"at least {least}", variant=variant, **{"HMMA in loop": least - 1})
 
+    def test_tensor_instructions_of_split_keys(self):
+        variant = "attention_split_kv_f16_d128"
+        self.expect("at least 200", variant=variant, kernel="chunk_state_s0_batch", **{"HMMA in loop": 199})
+        self.assertEqual(list(figures.faults(row(variant=variant, kernel="out_s0_fused"))), [])
+
 
 class Table(unittest.TestCase):
     rows = [row(registers=40), row(arch="sm_90", registers=41)]

@@ -151,16 +151,16 @@ TEST(DecodeChoice, IsMadeForFewQueries) {
     desc.head_dim = desc.value_dim = 80;
     const Result<AttentionPlan> plan = AttentionPlan::create(desc);
     ASSERT_TRUE(plan.ok()) << plan.status().message;
-    EXPECT_STREQ(plan->kernel_for(1, 32, 32)->schedule, "decode");
-    EXPECT_STREQ(plan->kernel_for(1, 32, 8)->schedule, "decode");
-    EXPECT_STREQ(plan->kernel_for(1024, 8, 8)->schedule, "flash");
+    EXPECT_STREQ(plan->kernel_for(1, 32, 32, 64)->schedule, "decode");
+    EXPECT_STREQ(plan->kernel_for(1, 32, 8, 64)->schedule, "decode");
+    EXPECT_STREQ(plan->kernel_for(1024, 8, 8, 64)->schedule, "flash");
     EXPECT_STREQ(plan->kernel().schedule, "flash");
     for (const char *named : {"decode", "flash"}) {
         desc.schedule = named;
         const Result<AttentionPlan> by_name = AttentionPlan::create(desc);
         ASSERT_TRUE(by_name.ok()) << by_name.status().message;
-        EXPECT_STREQ(by_name->kernel_for(1, 8, 8)->schedule, named);
-        EXPECT_STREQ(by_name->kernel_for(1024, 8, 8)->schedule, named);
+        EXPECT_STREQ(by_name->kernel_for(1, 8, 8, 64)->schedule, named);
+        EXPECT_STREQ(by_name->kernel_for(1024, 8, 8, 64)->schedule, named);
     }
 }
 

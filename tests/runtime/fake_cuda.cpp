@@ -1,5 +1,7 @@
 #include "fake_cuda.h"
 
+#include <utility>
+
 #include "call.h"
 #include "fake_arguments.h"
 
@@ -14,9 +16,14 @@ SeenBuffer note(const halide_buffer_t *b) {
     return seen;
 }
 
-int note_attention(const char *name, void **arguments) {
+int note_attention(const char *name, void **arguments, bool split = false) {
     Arguments a(arguments);
     SeenAttention &seen = seen_cuda();
+    if (seen.kernel) {
+        std::vector<SeenAttention> earlier = std::move(seen.earlier);
+        earlier.push_back(std::move(seen));
+        seen = {}, seen.earlier = std::move(earlier);
+    }
     const auto *context = a.number<CallContext *>();
     seen.kernel = name, seen.stream = context->cuda_stream, seen.context = context->cuda_context != nullptr;
     for (SeenBuffer *buffer : {&seen.query, &seen.key, &seen.value, &seen.lengths, &seen.offsets, &seen.sinks, &seen.bias, &seen.pages})
@@ -27,7 +34,9 @@ int note_attention(const char *name, void **arguments) {
     for (float *number : {&seen.scale, &seen.softcap, &seen.temperature})
         *number = a.number<float>();
     seen.keys = a.number<int32_t>();
+    if (split) seen.keys_per_chunk = a.number<int32_t>();
     seen.out = note(a.buffer()), seen.lse = note(a.buffer());
+    if (split) seen.partial = note(a.buffer());
     return 0;
 }
 
@@ -62,6 +71,8 @@ const attune_kernel fake_cuda_kernels[] = {
     kernel("simt_f16", "attention", "simt", ATTUNE_F16, [](void **a) { return note_attention("simt_f16", a); }),
     tensor_core_kernel("mma_bf16_d64", "sm_80,sm_90,compute_80", "mma", [](void **a) { return note_attention("mma_bf16_d64", a); }),
     tensor_core_kernel("wgmma_bf16_d64", "sm_103a", "wgmma", [](void **a) { return note_attention("wgmma_bf16_d64", a); }),
-    kernel("simt_softmax", "softmax", "simt", ATTUNE_F32, [](void **a) { return note_softmax("simt_softmax", a); })};
+    kernel("simt_softmax", "softmax", "simt", ATTUNE_F32, [](void **a) { return note_softmax("simt_softmax", a); }),
+    tensor_core_kernel("split_kv_bf16_d64", "sm_80,sm_90,compute_80", "split_kv",
+                       [](void **a) { return note_attention("split_kv_bf16_d64", a, true); })};
 
 } // namespace attune::runtime

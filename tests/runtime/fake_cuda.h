@@ -25,11 +25,15 @@ struct SeenAttention {
     int32_t use_lengths = 0, use_offsets = 0, use_sinks = 0, use_bias = 0, use_alibi = 0, use_pages = 0;
     int32_t offset = 0, left = 0, right = 0, keys = 0;
     float scale = 0, softcap = 0, temperature = 0;
+    int32_t keys_per_chunk = 0; // of split_kv alone
+    SeenBuffer partial;
+    std::vector<SeenAttention> earlier; // the calls before
 };
 SeenAttention &seen_cuda();
 
-/** For the registry: "attention" of schedules simt (f32, f16) and mma (bf16, D 64, words, capability 8.0 up), and softmax of simt. */
+/** For the registry: "attention" of schedules simt (f32, f16), mma and split_kv (bf16, D 64, words, capability 8.0 up), and softmax of
+ * simt. */
 extern const attune_kernel fake_cuda_kernels[];
-inline constexpr int fake_cuda_kernel_count = 5;
+inline constexpr int fake_cuda_kernel_count = 6;
 
 } // namespace attune::runtime

@@ -13,7 +13,10 @@ struct Format {
     int least, beyond; // exponents: of the smallest normal number, and past the largest
 };
 
-Format format_of(attune_type type) { return type == ATTUNE_F16 ? Format{11, -14, 16} : Format{8, -126, 128}; }
+Format format_of(attune_type type) {
+    if (type == ATTUNE_F32) return {24, -126, 128};
+    return type == ATTUNE_F16 ? Format{11, -14, 16} : Format{8, -126, 128};
+}
 
 // Exponents by the bits of float64, not by ldexp and ilogb: oracles round millions of numbers.
 constexpr int double_bias = 1023, double_fraction_bits = 52;

@@ -8,7 +8,7 @@
 
 namespace attune::test {
 
-/** The nearest value of the type, ties to even; infinity past its range. */
+/** The nearest value of the type, one of these or f32, ties to even; infinity past its range. */
 double round_to(attune_type type, double value);
 
 uint16_t half_bits(attune_type type, float value);

@@ -152,18 +152,23 @@ void expect_scores_match_oracle(const attune_kernel &kernel, const AttentionProb
     }
 }
 
+void expect_accurate_in_float(const std::vector<double> &out, const std::vector<double> &lse, const AttentionProblem &problem,
+                              const AttentionAnswer &exact, Rounding &rounding, const Judgement &judgement) {
+    const double largest_v = largest_magnitude(to_double(problem.v));
+    EXPECT_TRUE(agrees_by_rule(rounding, &RoundingError::out, out, exact.out, largest_v, judgement.finite_share)) << "out";
+    if (judgement.unit_normal) {
+        EXPECT_TRUE(agrees(out, exact.out, {4e-6 * largest_v}, judgement.finite_share)) << "out, 4e-6 of max |v|";
+    }
+    // A log-sum-exp near 0 is the difference of a maximum and a logarithm of ordinary size: hence at least the ulp of 1.
+    const double largest_lse = std::max(1.0, largest_magnitude(exact.lse));
+    EXPECT_TRUE(agrees_by_rule(rounding, &RoundingError::lse, lse, exact.lse, largest_lse, 0)) << "lse";
+}
+
 void expect_agrees_with_oracle(const AttentionRun &run, const AttentionProblem &problem, const Judgement &judgement) {
     ASSERT_EQ(run.status.code, ATTUNE_OK) << run.status.message;
     const AttentionAnswer exact = attention_in_double(problem);
     Rounding rounding(problem, exact);
-    const double largest_v = largest_magnitude(to_double(problem.v));
-    EXPECT_TRUE(agrees_by_rule(rounding, &RoundingError::out, to_double(run.out), exact.out, largest_v, judgement.finite_share)) << "out";
-    if (judgement.unit_normal) {
-        EXPECT_TRUE(agrees(to_double(run.out), exact.out, {4e-6 * largest_v}, judgement.finite_share)) << "out, 4e-6 of max |v|";
-    }
-    // A log-sum-exp near 0 is the difference of a maximum and a logarithm of ordinary size: hence at least the ulp of 1.
-    const double largest_lse = std::max(1.0, largest_magnitude(exact.lse));
-    EXPECT_TRUE(agrees_by_rule(rounding, &RoundingError::lse, to_double(run.lse), exact.lse, largest_lse, 0)) << "lse";
+    expect_accurate_in_float(to_double(run.out), to_double(run.lse), problem, exact, rounding, judgement);
     EXPECT_TRUE(agrees_by_rule(rounding, &RoundingError::weights, to_double(run.weights), exact.weights, 1, judgement.finite_share))
         << "weights";
     expect_exact_zeros(run, exact);

@@ -50,6 +50,10 @@ void expect_scores_match_oracle(const attune_kernel &kernel, const AttentionProb
 /** expect_matches_oracle for a run already made. */
 void expect_agrees_with_oracle(const AttentionRun &run, const AttentionProblem &problem, const Judgement &judgement = {});
 
+/** The part of it that is about output and log-sum-exp of f32. */
+void expect_accurate_in_float(const std::vector<double> &out, const std::vector<double> &lse, const AttentionProblem &problem,
+                              const AttentionAnswer &exact, Rounding &rounding, const Judgement &judgement = {});
+
 /** A line of text that says which problem it is, for SCOPED_TRACE. */
 std::string describe(const AttentionProblem &problem);
 

@@ -139,7 +139,8 @@ typedef struct attune_attention_desc {
     attune_type cache_dtype;     /* ATTUNE_I8: every run has a cache of int8 keys and values; 0: of dtype, where it has one */
     /* ATTUNE_CUDA: every tensor of a run is on the GPU. There a mask is `&` of causal, window, lengths and none, a score softcap and alibi;
        boolean masks, weights, scores, dropout, caches, documents, block maps, t5 and positions are refused; key_lengths and offsets are
-       i32. bf16 and f16 tensors start at multiples of 16 bytes, and their strides are multiples of 8, where the schedule is "mma". */
+       i32. bf16 and f16 tensors start at multiples of 16 bytes, and their strides are multiples of 8, where the schedule is "mma" or
+       "split_kv". */
     attune_device device;
 } attune_attention_desc;
 #define ATTUNE_ATTENTION_DESC_INIT                                                                                                         \
@@ -152,9 +153,11 @@ attune_status attune_attention_plan_create(const attune_attention_desc *desc, at
 void attune_attention_plan_destroy(attune_attention_plan *plan); /* NULL is fine */
 /* The kernel the plan runs; where the choice is Attune's, that for many queries. Lives as long as the program. */
 const attune_kernel *attune_attention_plan_kernel(const attune_attention_plan *plan);
-/* The kernel it runs for N queries of Hq heads that share Hkv key/value heads, where neither weights nor scores are asked for: Attune's
-   choice for few queries is "decode". NULL for a NULL plan, and for numbers that no run could have. */
-const attune_kernel *attune_attention_plan_kernel_for(const attune_attention_plan *plan, int64_t queries, int64_t heads, int64_t kv_heads);
+/* The kernel it runs for N queries of Hq heads that share Hkv key/value heads, and M keys, where neither weights nor scores are asked for:
+   Attune's choice for few queries is "decode", on ATTUNE_CUDA and for many keys "split_kv". NULL for a NULL plan, and for numbers that no
+   run could have. */
+const attune_kernel *attune_attention_plan_kernel_for(const attune_attention_plan *plan, int64_t queries, int64_t heads, int64_t kv_heads,
+                                                      int64_t keys);
 
 /* Which scores the output `scores` gives, in the order of computation. */
 typedef enum attune_score_stage {

@@ -150,8 +150,8 @@ public:
 
     const attune_kernel &kernel() const { return *attune_attention_plan_kernel(plan_.get()); }
     /** nullptr for numbers that no run could have. */
-    const attune_kernel *kernel_for(int64_t queries, int64_t heads, int64_t kv_heads) const {
-        return attune_attention_plan_kernel_for(plan_.get(), queries, heads, kv_heads);
+    const attune_kernel *kernel_for(int64_t queries, int64_t heads, int64_t kv_heads, int64_t keys) const {
+        return attune_attention_plan_kernel_for(plan_.get(), queries, heads, kv_heads, keys);
     }
     Status run(const AttentionArgs &args) const { return Status::from(attune_attention_run(plan_.get(), &args, nullptr)); }
     Status run(const AttentionArgs &args, Call &call) const { return Status::from(attune_attention_run(plan_.get(), &args, &call)); }
