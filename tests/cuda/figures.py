@@ -149,9 +149,9 @@ def implied_tensor_instructions(row):
     A warp has 16 rows of queries; an mma takes 16 of what is summed over and gives 8 columns. The values' product has a column block more
     than the head has, for the sum of the weights, and is there twice: for finite values and with the care that others need.
     """
-    found = re.fullmatch(r"attention_(mma|split_kv)_\w+?_d(\d+)", row["variant"])
+    found = re.fullmatch(r"attention_(mma|split_kv)_b?f16_d(\d+)", row["variant"])
     if not found or (found.group(1) == "split_kv" and not row["kernel"].startswith("chunk_state")):
-        return 0  # what merges chunks multiplies no matrices
+        return 0  # in f32 there are none, and what merges chunks multiplies no matrices
     head_dim = int(found.group(2))
     keys = 64 if head_dim <= 128 else 32 if head_dim <= 192 else 16  # as mma_blocking in schedules/cuda/attention_mma.cpp
     scores = head_dim // 16 * (keys // 8)

@@ -70,6 +70,7 @@ class Limits(unittest.TestCase):
         variant = "attention_split_kv_f16_d128"
         self.expect("at least 200", variant=variant, kernel="chunk_state_s0_batch", **{"HMMA in loop": 199})
         self.assertEqual(list(figures.faults(row(variant=variant, kernel="out_s0_fused"))), [])
+        self.assertEqual(list(figures.faults(row(variant="attention_split_kv_f32_d128", kernel="chunk_state_s0_batch"))), [])
 
 
 class Table(unittest.TestCase):
