@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <random>
 
 #include <fmt/format.h>
@@ -16,8 +17,11 @@ namespace attune::bench {
 namespace {
 
 constexpr double rotary_base = 10000.0;
+constexpr float norm_epsilon = 1e-5f;
 
 bool is_rotary(const RowCase &c) { return std::string_view(c.operation).substr(0, 6) == "rotary"; }
+bool is_layer_norm(const RowCase &c) { return std::strcmp(c.operation, "layer_norm") == 0; }
+bool is_norm(const RowCase &c) { return is_layer_norm(c) || std::strcmp(c.operation, "rms_norm") == 0; }
 
 /** Schedule "" of an operation: the first that is linked in for the CPU. */
 std::string default_schedule(const char *operation) {
@@ -36,6 +40,11 @@ Status run(const RowCase &c, const std::string &schedule, float *x, float *y, Ca
         options.layout = std::strcmp(c.operation, "rotary_half") == 0 ? ATTUNE_ROTARY_HALF : ATTUNE_ROTARY_INTERLEAVED;
         return rotary(from, to, options, &call);
     }
+    if (is_norm(c)) {
+        NormOptions options;
+        options.epsilon = norm_epsilon, options.schedule = schedule;
+        return is_layer_norm(c) ? layer_norm(from, to, options, &call) : rms_norm(from, to, options, &call);
+    }
     SoftmaxOptions options;
     options.log = std::strcmp(c.operation, "log_softmax") == 0, options.schedule = schedule;
     return softmax(from, to, options, &call);
@@ -52,6 +61,18 @@ std::vector<double> exact_softmax(const float *x, int64_t columns, bool log) {
     return y;
 }
 
+/** Without weights: Ba et al., arXiv 1607.06450; or, not centred, Zhang and Sennrich, arXiv 1910.07467. */
+std::vector<double> exact_norm(const float *x, int64_t columns, bool centred) {
+    std::vector<double> y(x, x + columns);
+    const double mean = centred ? std::accumulate(y.begin(), y.end(), 0.0) / double(columns) : 0;
+    double squares = 0;
+    for (double &value : y)
+        value -= mean, squares += value * value;
+    for (double &value : y)
+        value /= std::sqrt(squares / double(columns) + norm_epsilon);
+    return y;
+}
+
 /** Su et al., arXiv 2104.09864, equation 34, at `position`. */
 std::vector<double> exact_rotary(const float *x, int64_t columns, int64_t position, bool half) {
     std::vector<double> y(static_cast<std::size_t>(columns));
@@ -64,6 +85,12 @@ std::vector<double> exact_rotary(const float *x, int64_t columns, int64_t positi
     return y;
 }
 
+std::vector<double> exact_row(const RowCase &c, const float *x, int64_t position) {
+    if (is_rotary(c)) return exact_rotary(x, c.columns, position, std::strcmp(c.operation, "rotary_half") == 0);
+    if (is_norm(c)) return exact_norm(x, c.columns, is_layer_norm(c));
+    return exact_softmax(x, c.columns, std::strcmp(c.operation, "log_softmax") == 0);
+}
+
 /** Of the first rows, the last, and some between. */
 double max_error(const RowCase &c, const float *x, const float *y) {
     constexpr int64_t checked = 16;
@@ -72,9 +99,7 @@ double max_error(const RowCase &c, const float *x, const float *y) {
     for (int64_t i = 0; i < checked; ++i) {
         const int64_t row = i * (rows - 1) / (checked - 1);
         const float *from = x + row * c.columns;
-        const std::vector<double> exact = is_rotary(c)
-                                              ? exact_rotary(from, c.columns, row % c.rows, std::strcmp(c.operation, "rotary_half") == 0)
-                                              : exact_softmax(from, c.columns, std::strcmp(c.operation, "log_softmax") == 0);
+        const std::vector<double> exact = exact_row(c, from, row % c.rows);
         for (int64_t column = 0; column < c.columns; ++column) {
             const double want = exact[static_cast<std::size_t>(column)], off = std::abs(y[row * c.columns + column] - want);
             largest = std::max(largest, std::abs(want));
@@ -109,6 +134,8 @@ const std::vector<RowCase> &row_cases() {
         {"softmax_128", "softmax", 1, 131072, 128},
         {"softmax_4096", "softmax", 1, 4096, 4096},
         {"log_softmax_50257", "log_softmax", 1, 334, 50257},
+        {"layer_norm_768", "layer_norm", 1, 21845, 768},
+        {"rms_norm_4096", "rms_norm", 1, 4096, 4096},
         {"rotary_half_128", "rotary_half", 32, 4096, 128},
         {"rotary_interleaved_128", "rotary_interleaved", 32, 4096, 128},
     };

@@ -13,14 +13,14 @@ namespace attune::bench {
 
 struct RowCase {
     std::string name;
-    const char *operation; // as in attune_kernel: "softmax", "log_softmax", "rotary_half" or "rotary_interleaved"
+    const char *operation; // as in attune_kernel: "softmax", "log_softmax", "layer_norm", "rms_norm", "rotary_half" or "rotary_interleaved"
     int64_t heads, rows, columns;
 
     /** Bytes read and bytes written by one call. */
     double bytes() const { return 2.0 * double(heads * rows * columns) * sizeof(float); }
 };
 
-/** Softmax over rows of several lengths and rotary embedding of a long prompt, f32, some 128 MiB read and written each. */
+/** Softmax over rows of several lengths, norms, and rotary embedding of a long prompt, f32, some 128 MiB read and written each. */
 const std::vector<RowCase> &row_cases();
 
 /** What measure_rows() would answer at once: what the library says of the schedules. */

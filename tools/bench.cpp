@@ -236,7 +236,8 @@ void add_bench(CLI::App &parent) {
     CLI::Option *masks = app->add_flag("--masks", options->masks, "Every kind of mask at 4096 tokens, instead of the named cases");
     CLI::Option *scaling =
         app->add_flag("--scaling", options->scaling, "A window of 256 over 4096 to 65536 tokens, and the exponent of its time");
-    CLI::Option *rows = app->add_flag("--rows", options->rows, "Softmax and rotary embedding, instead of attention: shares of copying");
+    CLI::Option *rows =
+        app->add_flag("--rows", options->rows, "Softmax, norms and rotary embedding, instead of attention: shares of copying");
     CLI::Option *layers = app->add_flag("--layers", options->layers, "Linear layers and encoder blocks, instead of attention");
     for (CLI::Option *instead : {masks, scaling, rows, layers}) {
         instead->disable_flag_override()->excludes(name)->excludes(shape);

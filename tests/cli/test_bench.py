@@ -71,7 +71,7 @@ class Bench(command.CommandTest):
     def test_rows(self):
         lines = [json.loads(line) for line in self.run_well("bench", *QUICK, "--rows").splitlines()]
         self.assertEqual([line["case"] for line in lines],
-                         ["softmax_128", "softmax_4096", "log_softmax_50257", "rotary_half_128", "rotary_interleaved_128"])
+                         ["softmax_128", "softmax_4096", "log_softmax_50257", "layer_norm_768", "rms_norm_4096", "rotary_half_128", "rotary_interleaved_128"])
         for line in lines:
             self.assertEqual(list(line), ["case", "schedule", "dtype", "threads", "ms", "gbps", "copy_gbps", "max_error"])
             self.assertEqual(line["schedule"], "vectorized")
@@ -100,7 +100,7 @@ class Bench(command.CommandTest):
 
     def test_layers_in_bfloat16(self):
         for case in ("linear_512", "bert_block_128"):
-            self.check_layers("bf16", [self.line("--case", case, "--dtype", "bf16")])
+            self.check_layers("bf16", [json.loads(self.run_well("bench", *QUICK, "--case", case, "--dtype", "bf16"))])
 
     def test_one_layer(self):
         lines = [json.loads(line) for line in self.run_well("bench", *QUICK, "--case", "linear_512", "--schedule", "tiles,rows").splitlines()]
