@@ -103,9 +103,12 @@ Status make_attention(const attune_mha_desc &desc, attune_mha &mha) {
 Status make_projections(attune_type dtype, const GivenWeight *qkv, attune_mha &mha) {
     Projection *projections[] = {&mha.query, &mha.key, &mha.value};
     bool fused = true;
-    for (int i = 0; i < 3; ++i)
+    int64_t outputs = 0;
+    for (int i = 0; i < 3; ++i) {
         fused = fused && qkv[i].given() && qkv[i].weight->extent[1] == qkv[0].weight->extent[1];
-    if (fused) {
+        if (qkv[i].given()) outputs += qkv[i].weight->extent[0];
+    }
+    if (fused && outputs <= INT32_MAX / 2) { // with what lies between them all then have numbers of 32 bits
         mha.layers[0].reset(new attune_linear);
         ATTUNE_TRY(make_stacked(dtype,
                                 {{qkv[0].name, qkv[0].weight, qkv[0].bias, &mha.query.columns},

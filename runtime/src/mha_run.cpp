@@ -76,9 +76,14 @@ private:
         return status;
     }
 
-    /** In one run where one layer gives all three, of one input. */
+    /** Whether one layer gives all three, of one input. A batch item of what it gives has to fit where strides count in 32 bits. */
+    bool project_together() const {
+        return mha_.is_fused() && operands_.queries() <= INT32_MAX / mha_.query.layer->out && same_view(operands_.query, operands_.key) &&
+               same_view(operands_.key, operands_.value);
+    }
+
     Status project_all(attune_tensor &query, attune_tensor &key, attune_tensor &value, size_t &most) {
-        if (mha_.is_fused() && same_view(operands_.query, operands_.key) && same_view(operands_.key, operands_.value)) {
+        if (project_together()) {
             const attune_linear &layer = *mha_.query.layer;
             attune_tensor all;
             ATTUNE_TRY(make(operands_.query, layer.out, query_, all));

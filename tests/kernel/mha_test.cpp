@@ -29,6 +29,24 @@ TEST_F(Mha, EveryNumberOfTheRunReachesAttention) {
     EXPECT_TRUE(agrees(to_double(weights), attention_in_double(p).weights, {4e-6}));
 }
 
+/** Inputs of one width are projected by one layer: in one run where they are one tensor, and by columns of it where they aren't. */
+TEST_F(Mha, OneLayerForThreeProjections) {
+    MhaCase c(random);
+    c.key = c.query.clone(), c.value = c.query.clone();
+    for (int i = 1; i < 3; i++) {
+        c.weight[i] = Tensor<float>({c.weight[i].extent[0], 11});
+        random.fill_normal(c.weight[i], 0.3);
+    }
+    const Tensor<float> apart = run(c);
+    expect_right(c, c.problem(), apart);
+    EXPECT_TRUE(same_bits(run(c, [](MultiHeadAttentionArgs &args) { args.key = args.value = nullptr; }), apart));
+    const TensorView query = c.query.view();
+    EXPECT_TRUE(same_bits(run(c, [&](MultiHeadAttentionArgs &args) { args.key = &query; }), apart)); // of two inputs
+    c.key = Tensor<float>({2, 7, 11}), c.value = Tensor<float>({2, 7, 11});
+    random.fill_normal(c.key), random.fill_normal(c.value);
+    expect_right(c, c.problem(), run(c)); // more keys than queries
+}
+
 TEST_F(Mha, RotaryByPosition) {
     MhaCase c(random);
     c.position = "rotary(half, base=500)";
