@@ -71,7 +71,7 @@ private:
         attune_linear_args args;
         attune_linear_args_init(&args);
         args.x = x, args.y = y, args.residual = residual;
-        const Status status = run_columns(layer, columns, args, &inner_);
+        Status status = run_columns(layer, columns, args, &inner_);
         most = std::max(most, inner_.workspace_bytes);
         return status;
     }
