@@ -1,14 +1,13 @@
 #include "bench/layers.h"
 
-#include <algorithm>
-#include <cmath>
 #include <limits>
+#include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "bench/half.h"
 #include "bench/machine.h"
-#include "bench/threads.h"
 #include "bench/timed_layer.h"
 
 namespace attune::bench {
@@ -64,42 +63,45 @@ Status check_layer(const LayerCase &c) {
 
 namespace {
 
-/** Times calls of a layer, each of its copies in turn. */
-Result<Measurement> measure(TimedLayer &layer, const Settings &settings) {
-    Call call(settings.threads);
-    layer.spoil_output();
-    if (Status status = layer.run(0, call); !status) return status;
-    Measurement result{layer.schedule(), std::numeric_limits<double>::infinity(), layer.max_error(), 0};
-    const auto round = [&](std::size_t) -> Status {
-        const double begin = now();
-        for (int64_t copy = 0; copy < layer.copies(); ++copy)
-            if (Status status = layer.run(copy, call); !status) return status;
-        result.seconds = std::min(result.seconds, (now() - begin) / double(layer.copies()));
-        result.workspace_bytes = std::max(result.workspace_bytes, static_cast<int64_t>(call.workspace_bytes));
-        return {};
-    };
-    if (Status status = take_turns(settings, 1, round); !status) return status;
-    return result;
+/** A layer by one schedule, and what has come of it. */
+struct Contender {
+    std::unique_ptr<TimedLayer> layer;
+    Measurement result;
+};
+
+/** With one call made and checked. */
+Result<Contender> make_contender(const LayerCase &c, const std::string &schedule, int64_t copies, Call &call) {
+    Result<std::unique_ptr<TimedLayer>> layer =
+        c.kind == LayerCase::linear ? make_timed_linear(c, schedule, copies) : make_timed_encoder(c);
+    if (!layer) return layer.status();
+    (*layer)->spoil_output();
+    if (Status status = (*layer)->run(0, call); !status) return status;
+    const Measurement result = {(*layer)->schedule(), std::numeric_limits<double>::infinity(), (*layer)->max_error(),
+                                static_cast<int64_t>(call.workspace_bytes)};
+    return Contender{std::move(*layer), result};
 }
 
 } // namespace
 
 Result<CaseResult> measure_layer(const LayerCase &c, const Settings &settings) {
     if (const Status status = check_layer(c); !status) return status;
-    CaseResult result;
-    if (c.memory_bound()) {
-        const auto wanted = static_cast<int64_t>(std::ceil(4.0 * double(last_level_cache_bytes()) / c.weight_bytes()));
-        const auto fitting = static_cast<int64_t>(0.5 * double(available_memory_bytes()) / c.weight_bytes());
-        result.copies = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(fitting, 1)), result.capped = result.copies < wanted;
-    }
+    const double held = c.weight_bytes() * double(settings.schedules.size());
+    const Rotation rotation = c.memory_bound() ? rotation_over(c.weight_bytes(), held) : Rotation();
+    Call call(settings.threads);
+    std::vector<Contender> contenders;
     for (const std::string &schedule : settings.schedules) {
-        const bool linear = c.kind == LayerCase::linear;
-        Result<std::unique_ptr<TimedLayer>> layer = linear ? make_timed_linear(c, schedule, result.copies) : make_timed_encoder(c);
-        if (!layer) return layer.status();
-        Result<Measurement> measured = measure(**layer, settings);
-        if (!measured) return measured.status();
-        result.schedules.push_back(*measured);
+        Result<Contender> contender = make_contender(c, schedule, rotation.copies, call);
+        if (!contender) return contender.status();
+        contenders.push_back(std::move(*contender));
     }
+    const auto round = [&](std::size_t i) {
+        Contender &contender = contenders[i];
+        return time_round(rotation.copies, contender.result.seconds, [&](int64_t copy) { return contender.layer->run(copy, call); });
+    };
+    if (Status status = take_turns(settings, contenders.size(), round); !status) return status;
+    CaseResult result{{}, rotation.copies, rotation.capped};
+    for (const Contender &contender : contenders)
+        result.schedules.push_back(contender.result);
     return result;
 }
 

@@ -33,7 +33,7 @@ std::optional<LayerCase> find_layer_case(const std::string &name);
 /** What measure_layer() would answer at once: whether there is memory for it. */
 Status check_layer(const LayerCase &c);
 
-/** Times calls of the layer for settings.seconds by each schedule, one after the other, and keeps the fastest; a block has none to choose.
+/** Times calls of the layer by each schedule in turn, as measure() does for attention, and keeps the fastest; a block has none to choose.
  * Memory-bound cases go round copies of their weights that outgrow four times the last-level cache. max_error is relative to the largest
  * exact value. Errors: what the library says; ATTUNE_OUT_OF_MEMORY where the tensors don't fit. */
 Result<CaseResult> measure_layer(const LayerCase &c, const Settings &settings);

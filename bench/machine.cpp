@@ -1,6 +1,7 @@
 #include "bench/machine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <string>
 
@@ -50,6 +51,14 @@ int64_t last_level_cache_bytes() {
 int64_t available_memory_bytes() {
     const int64_t limit = read_number("/sys/fs/cgroup/memory.max"), used = read_number("/sys/fs/cgroup/memory.current");
     return limit > 0 ? std::min(mem_available(), std::max<int64_t>(limit - used, 0)) : mem_available();
+}
+
+Rotation rotation_over(double bytes_read, double bytes_held) {
+    constexpr int64_t most_copies = 1 << 16; // a copy costs some hundred bytes beside its tensors
+    const auto wanted = static_cast<int64_t>(std::ceil(4.0 * double(last_level_cache_bytes()) / bytes_read));
+    const auto fitting = static_cast<int64_t>(0.5 * double(available_memory_bytes()) / bytes_held);
+    const int64_t limit = std::clamp<int64_t>(fitting, 1, most_copies);
+    return {std::min(wanted, limit), wanted > limit};
 }
 
 } // namespace attune::bench

@@ -14,6 +14,16 @@ int64_t last_level_cache_bytes();
 /** Bytes this process can still use: /proc/meminfo's MemAvailable, or what its control group leaves if that is less. */
 int64_t available_memory_bytes();
 
+/** How many copies of tensors to time over, in turn. */
+struct Rotation {
+    int64_t copies = 1;
+    bool capped = false; // fewer than four times the last-level cache needs: memory allows no more, or they are too many
+};
+
+/** Enough copies, of which a call reads `bytes_read` and that hold `bytes_held`, that reading them outgrows four times the last-level
+ * cache, in at most half of the available memory; at least one. */
+Rotation rotation_over(double bytes_read, double bytes_held);
+
 /** The rate of multiply-adds, counted as 2 operations each, on `threads` threads at once, by the instruction that kernels of
  * attune_cpu_class() multiply operands of a type with: f32 multiply-adds in the widest vectors, and vdpbf16ps for bf16 on the class
  * avx512_bf16. Plain x86-64 has no fused form: there it multiplies, then adds. Sampled in bursts of 5 ms spread over the

@@ -39,16 +39,6 @@ Result<std::vector<Contender>> plan_all(const Case &c, const Settings &settings)
     return contenders;
 }
 
-/** Runs every copy once; keeps the time of one if it is the fastest so far. */
-Status time_round(Contender &contender, const std::vector<AttentionArgs> &copies, Call &call) {
-    const double start = now();
-    for (const AttentionArgs &args : copies)
-        if (Status status = contender.plan.run(args, call); !status) return status;
-    contender.result.seconds = std::min(contender.result.seconds, (now() - start) / double(copies.size()));
-    contender.result.workspace_bytes = std::max(contender.result.workspace_bytes, static_cast<int64_t>(call.workspace_bytes));
-    return {};
-}
-
 /** Checks one call's output, over an output of NaN: what the kernel doesn't write must not pass. The call warms up as well. */
 Status check_output(Contender &contender, const Case &c, const Workload &workload, Call &call) {
     workload.spoil_output();
@@ -76,6 +66,14 @@ Status take_turns(const Settings &settings, std::size_t contenders, const std::f
     return {};
 }
 
+Status time_round(int64_t copies, double &fastest, const std::function<Status(int64_t copy)> &run) {
+    const double start = now();
+    for (int64_t copy = 0; copy < copies; ++copy)
+        if (Status status = run(copy); !status) return status;
+    fastest = std::min(fastest, (now() - start) / double(copies));
+    return {};
+}
+
 Status check(const Case &c, const Settings &settings) {
     const Status status = plan_all(c, settings).status();
     return status.ok() ? check_memory(c) : status;
@@ -93,7 +91,14 @@ Result<CaseResult> measure(const Case &c, const Settings &settings) {
     Call call(settings.threads);
     for (Contender &contender : *contenders)
         if (Status status = check_output(contender, c, workload, call); !status) return status;
-    const auto round = [&](std::size_t i) { return time_round((*contenders)[i], copies, call); };
+    const auto round = [&](std::size_t i) {
+        Contender &contender = (*contenders)[i];
+        return time_round(workload.copies(), contender.result.seconds, [&](int64_t copy) {
+            Status status = contender.plan.run(copies[static_cast<std::size_t>(copy)], call);
+            contender.result.workspace_bytes = std::max(contender.result.workspace_bytes, static_cast<int64_t>(call.workspace_bytes));
+            return status;
+        });
+    };
     if (Status status = take_turns(settings, contenders->size(), round); !status) return status;
     CaseResult result{{}, rotation.copies, rotation.capped};
     for (Contender &contender : *contenders)

@@ -36,6 +36,9 @@ struct CaseResult {
  * round. */
 Status take_turns(const Settings &settings, std::size_t contenders, const std::function<Status(std::size_t)> &round);
 
+/** Calls run(copy) for each of the copies; keeps the seconds of one if they are the fewest so far. Errors: the first. */
+Status time_round(int64_t copies, double &fastest, const std::function<Status(int64_t copy)> &run);
+
 /** What measure() would answer at once: what the library says of the schedules and the mask, and whether the tensors fit. */
 Status check(const Case &c, const Settings &settings);
 

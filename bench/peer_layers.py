@@ -20,6 +20,10 @@ def weights(case):
     return case.inputs * (4 * case.inputs + 2 * case.outputs) if case.block else case.inputs * case.outputs
 
 
+def weight_bytes(case, dtype):
+    return weights(case) * (4 if dtype == "f32" else 2)
+
+
 def flops(case):
     return 2.0 * case.rows * weights(case) + (4.0 * case.rows ** 2 * case.inputs if case.block else 0)
 
@@ -72,7 +76,7 @@ def tokens(case):
     return np.random.default_rng(1).standard_normal((1, case.rows, case.inputs), dtype=np.float32)
 
 
-def onnxruntime_call(case, dtype, threads):
+def onnxruntime_calls(case, dtype, threads):
     if dtype != "f32":
         return None
     import onnxruntime as ort
@@ -80,20 +84,20 @@ def onnxruntime_call(case, dtype, threads):
     options.intra_op_num_threads = threads
     session = ort.InferenceSession(onnx_model(case, True).SerializeToString(), options, providers=["CPUExecutionProvider"])
     feed = {"x": tokens(case)}
-    return lambda: session.run(None, feed)
+    return [lambda: session.run(None, feed)]
 
 
-def openvino_call(case, dtype, threads):
+def openvino_calls(case, dtype, threads):
     import openvino as ov
     compiled = ov.Core().compile_model(
         ov.Core().read_model(onnx_model(case, False).SerializeToString()), "CPU",
         {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": dtype, "PERFORMANCE_HINT": "LATENCY"})
     request = compiled.create_infer_request()
     request.set_input_tensor(ov.Tensor(tokens(case)))
-    return request.infer
+    return [request.infer]
 
 
-def torch_call(case, dtype, threads):
+def torch_calls(case, dtype, threads):
     import torch
     torch.set_num_threads(threads)
     torch.set_grad_enabled(False)
@@ -102,7 +106,7 @@ def torch_call(case, dtype, threads):
         layer = torch.nn.TransformerEncoderLayer(case.inputs, HEADS, case.outputs, activation="gelu", batch_first=True)
     kind = torch.float32 if dtype == "f32" else torch.bfloat16
     layer, x = layer.eval().to(kind), torch.from_numpy(tokens(case)).to(kind)
-    return lambda: layer(x)
+    return [lambda: layer(x)]
 
 
-PEERS = {"openvino": openvino_call, "onnxruntime": onnxruntime_call, "torch": torch_call}
+PEERS = {"openvino": openvino_calls, "onnxruntime": onnxruntime_calls, "torch": torch_calls}

@@ -134,34 +134,19 @@ def onnxruntime_calls(case, dtype, threads):
 PEERS = {"openvino": openvino_calls, "onnxruntime": onnxruntime_calls, "torch": torch_calls}
 
 
-def measure_layer(peer, name, dtype, threads, seconds):
-    """As measure()."""
-    case = LAYERS[name]
-    try:
-        call = peer_layers.PEERS[peer](case, dtype, threads)
-    except ImportError:
-        return None
-    if call is None:
-        return None
-    took, element_bytes = fastest([call], seconds), 4 if dtype == "f32" else 2
-    return dict(peer=peer, case=name, dtype=dtype, threads=threads, ms=round(took * 1e3, 4), gflops=round(peer_layers.flops(case) / took * 1e-9, 1),
-                weight_gbps=round(peer_layers.weights(case) * element_bytes / took * 1e-9, 2))
-
-
 def measure(peer, name, dtype, threads, seconds):
     """A line of the report, or None where the peer isn't installed or can't do the case."""
-    if name in LAYERS:
-        return measure_layer(peer, name, dtype, threads, seconds)
-    case = CASES[name]
+    case, is_layer = {**CASES, **LAYERS}[name], name in LAYERS
     try:
-        calls = PEERS[peer](case, dtype, threads)
+        calls = (peer_layers.PEERS if is_layer else PEERS)[peer](case, dtype, threads)
     except ImportError:
         return None
     if calls is None:
         return None
     took = fastest(calls, seconds)
-    return dict(peer=peer, case=name, dtype=dtype, threads=threads, ms=round(took * 1e3, 4), gflops=round(flops(case) / took * 1e-9, 1),
-                kv_gbps=round(kv_bytes(case, dtype) / took * 1e-9, 2))
+    work, read = (peer_layers.flops(case), peer_layers.weight_bytes(case, dtype)) if is_layer else (flops(case), kv_bytes(case, dtype))
+    return {"peer": peer, "case": name, "dtype": dtype, "threads": threads, "ms": round(took * 1e3, 4), "gflops": round(work / took * 1e-9, 1),
+            "weight_gbps" if is_layer else "kv_gbps": round(read / took * 1e-9, 2)}
 
 
 def main():

@@ -4,14 +4,13 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <random>
 
 #include <fmt/format.h>
 
 #include "bench/buffer.h"
+#include "bench/exact.h"
 #include "bench/machine.h"
-#include "bench/threads.h"
 
 namespace attune::bench {
 namespace {
@@ -50,32 +49,9 @@ Status run(const RowCase &c, const std::string &schedule, float *x, float *y, Ca
     return softmax(from, to, options, &call);
 }
 
-std::vector<double> exact_softmax(const float *x, int64_t columns, bool log) {
-    std::vector<double> y(x, x + columns);
-    const double largest = *std::max_element(y.begin(), y.end());
-    double sum = 0;
-    for (double value : y)
-        sum += std::exp(value - largest);
-    for (double &value : y)
-        value = log ? value - largest - std::log(sum) : std::exp(value - largest) / sum;
-    return y;
-}
-
-/** Without weights: Ba et al., arXiv 1607.06450; or, not centred, Zhang and Sennrich, arXiv 1910.07467. */
-std::vector<double> exact_norm(const float *x, int64_t columns, bool centred) {
-    std::vector<double> y(x, x + columns);
-    const double mean = centred ? std::accumulate(y.begin(), y.end(), 0.0) / double(columns) : 0;
-    double squares = 0;
-    for (double &value : y)
-        value -= mean, squares += value * value;
-    for (double &value : y)
-        value /= std::sqrt(squares / double(columns) + norm_epsilon);
-    return y;
-}
-
 /** Su et al., arXiv 2104.09864, equation 34, at `position`. */
-std::vector<double> exact_rotary(const float *x, int64_t columns, int64_t position, bool half) {
-    std::vector<double> y(static_cast<std::size_t>(columns));
+Exact exact_rotary(const float *x, int64_t columns, int64_t position, bool half) {
+    Exact y(static_cast<std::size_t>(columns));
     for (int64_t pair = 0; pair < columns / 2; ++pair) {
         const double angle = double(position) * std::pow(rotary_base, -2.0 * double(pair) / double(columns));
         const int64_t first = half ? pair : 2 * pair, second = half ? pair + columns / 2 : first + 1;
@@ -85,28 +61,17 @@ std::vector<double> exact_rotary(const float *x, int64_t columns, int64_t positi
     return y;
 }
 
-std::vector<double> exact_row(const RowCase &c, const float *x, int64_t position) {
+Exact exact_row(const RowCase &c, const float *x, int64_t position) {
     if (is_rotary(c)) return exact_rotary(x, c.columns, position, std::strcmp(c.operation, "rotary_half") == 0);
-    if (is_norm(c)) return exact_norm(x, c.columns, is_layer_norm(c));
-    return exact_softmax(x, c.columns, std::strcmp(c.operation, "log_softmax") == 0);
+    if (is_norm(c)) return exact_norm({x, x + c.columns}, is_layer_norm(c), norm_epsilon);
+    return exact_softmax({x, x + c.columns}, std::strcmp(c.operation, "log_softmax") == 0);
 }
 
-/** Of the first rows, the last, and some between. */
 double max_error(const RowCase &c, const float *x, const float *y) {
     constexpr int64_t checked = 16;
-    const int64_t rows = c.heads * c.rows;
-    double largest = 0, error = 0;
-    for (int64_t i = 0; i < checked; ++i) {
-        const int64_t row = i * (rows - 1) / (checked - 1);
-        const float *from = x + row * c.columns;
-        const std::vector<double> exact = exact_row(c, from, row % c.rows);
-        for (int64_t column = 0; column < c.columns; ++column) {
-            const double want = exact[static_cast<std::size_t>(column)], off = std::abs(y[row * c.columns + column] - want);
-            largest = std::max(largest, std::abs(want));
-            if (!(off <= error)) error = off; // NaN is an error too
-        }
-    }
-    return error / largest;
+    return largest_error(
+        c.heads * c.rows, checked, [&](int64_t row) { return exact_row(c, x + row * c.columns, row % c.rows); },
+        [&](int64_t row, int64_t column) { return y[row * c.columns + column]; });
 }
 
 /** Copies of an input, and as many outputs. */
@@ -155,13 +120,9 @@ Result<CaseResult> measure(const RowCase &c, const Settings &settings, const Cop
         result.schedules.push_back({schedule.empty() ? default_schedule(c.operation) : schedule, std::numeric_limits<double>::infinity(),
                                     max_error(c, copies.x_of(0), copies.y_of(0)), static_cast<int64_t>(call.workspace_bytes)});
     }
-    const auto round = [&](std::size_t i) -> Status {
-        const double begin = now();
-        for (int64_t copy = 0; copy < copies.count; ++copy)
-            if (Status status = run(c, settings.schedules[i], copies.x_of(copy), copies.y_of(copy), call); !status) return status;
-        double &fastest = result.schedules[i].seconds;
-        fastest = std::min(fastest, (now() - begin) / double(copies.count));
-        return {};
+    const auto round = [&](std::size_t i) {
+        return time_round(copies.count, result.schedules[i].seconds,
+                          [&](int64_t copy) { return run(c, settings.schedules[i], copies.x_of(copy), copies.y_of(copy), call); });
     };
     if (Status status = take_turns(settings, settings.schedules.size(), round); !status) return status;
     return result;
@@ -185,16 +146,15 @@ Status measure_rows(const Settings &settings, const std::function<void(const Row
     for (const RowCase &c : row_cases())
         most = std::max(most, numbers(c));
     const double bytes = double(most) * sizeof(float), available = double(available_memory_bytes());
-    const auto wanted = static_cast<int64_t>(std::ceil(4.0 * double(last_level_cache_bytes()) / bytes));
-    const auto fitting = static_cast<int64_t>(0.5 * available / (2 * bytes));
-    if (fitting < 1)
+    if (available < 2 * (2 * bytes)) // as for a rotation, half of it is used
         return {ATTUNE_OUT_OF_MEMORY,
                 fmt::format("--rows takes {:.1f} GB; {:.1f} GB of memory are available", 2 * bytes * 1e-9, available * 1e-9)};
-    const Copies copies(std::min(wanted, fitting), most);
+    const Rotation rotation = rotation_over(bytes, 2 * bytes);
+    const Copies copies(rotation.copies, most);
     for (const RowCase &c : row_cases()) {
         Result<CaseResult> result = measure(c, settings, copies);
         if (!result) return result.status();
-        result->capped = copies.count < wanted;
+        result->capped = rotation.capped;
         add(c, *result);
     }
     return {};

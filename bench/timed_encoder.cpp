@@ -66,13 +66,10 @@ private:
             for (const Exact &key : keys_)
                 weights.push_back(std::inner_product(query.data() + first, query.data() + first + dim, key.data() + first, 0.0) /
                                   std::sqrt(double(dim)));
-            const double maximum = *std::max_element(weights.begin(), weights.end());
-            double sum = 0;
-            for (double &weight : weights)
-                sum += weight = std::exp(weight - maximum);
+            weights = exact_softmax(std::move(weights));
             for (std::size_t key = 0; key < weights.size(); ++key)
                 for (std::size_t d = first; d < first + dim; ++d)
-                    out[d] += weights[key] / sum * values_[key][d];
+                    out[d] += weights[key] * values_[key][d];
         }
         return out;
     }
@@ -80,13 +77,9 @@ private:
     static Exact normed(const Exact &x, const Exact &added, const Operand &weight, const Operand &bias) {
         Exact sum(x);
         std::transform(x.begin(), x.end(), added.begin(), sum.begin(), std::plus<>());
-        const auto count = double(sum.size());
-        const double mean = std::accumulate(sum.begin(), sum.end(), 0.0) / count;
-        double variance = 0;
-        for (double value : sum)
-            variance += (value - mean) * (value - mean) / count;
+        sum = exact_norm(std::move(sum), true, 1e-5);
         for (std::size_t i = 0; i < sum.size(); ++i)
-            sum[i] = (sum[i] - mean) / std::sqrt(variance + 1e-5) * weight.values.get()[i] + bias.values.get()[i];
+            sum[i] = sum[i] * weight.values.get()[i] + bias.values.get()[i];
         return sum;
     }
 

@@ -1,6 +1,5 @@
 #include "bench/timed_layer.h"
 
-#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -29,19 +28,10 @@ TimedLayer::TimedLayer(const LayerCase &layer, int64_t outputs, std::mt19937_64 
     : c(layer), x(c.dtype, {c.rows, c.inputs}, 1, random), y(zeros(c.dtype, c.rows * outputs)), y_columns(outputs) {}
 
 double TimedLayer::max_error() const {
-    const int64_t checked = std::min<int64_t>(c.rows, 8);
-    double largest = 0, error = 0;
-    for (int64_t i = 0; i < checked; ++i) {
-        const int64_t row = checked == 1 ? 0 : i * (c.rows - 1) / (checked - 1);
-        const Exact want = exact(row);
-        for (int64_t column = 0; column < y_columns; ++column) {
-            const double value = want[static_cast<std::size_t>(column)];
-            const double off = std::abs(element(y, c.dtype, row * y_columns + column) - value);
-            largest = std::max(largest, std::abs(value));
-            if (!(off <= error)) error = off; // NaN is an error too
-        }
-    }
-    return error / largest;
+    constexpr int64_t checked = 8;
+    return largest_error(
+        c.rows, checked, [&](int64_t row) { return exact(row); },
+        [&](int64_t row, int64_t column) { return element(y, c.dtype, row * y_columns + column); });
 }
 
 namespace {
@@ -63,7 +53,6 @@ public:
         }
         return {};
     }
-    int64_t copies() const override { return static_cast<int64_t>(layers_.size()); }
     Status run(int64_t copy, Call &call) override {
         return layers_[static_cast<std::size_t>(copy)].run(x.view(), output(), nullptr, &call);
     }

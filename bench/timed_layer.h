@@ -10,11 +10,10 @@
 
 #include "attune/attune.hpp"
 #include "bench/elements.h"
+#include "bench/exact.h"
 #include "bench/layers.h"
 
 namespace attune::bench {
-
-using Exact = std::vector<double>;
 
 /** A tensor of the case's type, and the f32 values that it holds. */
 struct Operand {
@@ -39,7 +38,6 @@ public:
     TimedLayer(const LayerCase &layer, int64_t outputs, std::mt19937_64 &random);
     virtual ~TimedLayer() = default;
 
-    virtual int64_t copies() const { return 1; }
     virtual Status run(int64_t copy, Call &call) = 0;
     virtual std::string schedule() const = 0;
     /** What a row of the output should be. */

@@ -1,27 +1,15 @@
 #include "bench/workload.h"
 
-#include <algorithm>
-#include <cmath>
 #include <random>
 
 #include "bench/elements.h"
 #include "bench/half.h"
-#include "bench/machine.h"
 
 namespace attune::bench {
-namespace {
-
-// A copy costs some hundred bytes beside its tensors.
-constexpr int64_t most_copies = 1 << 16;
-
-} // namespace
 
 Rotation rotation_for(const Case &c) {
     if (!c.memory_bound()) return {c.copies, false};
-    const auto wanted = static_cast<int64_t>(std::ceil(4.0 * double(last_level_cache_bytes()) / c.kv_bytes()));
-    const auto fitting = static_cast<int64_t>(0.5 * double(available_memory_bytes()) / c.tensor_bytes());
-    const int64_t limit = std::clamp<int64_t>(fitting, 1, most_copies);
-    return {std::min(wanted, limit), wanted > limit};
+    return rotation_over(c.kv_bytes(), c.tensor_bytes());
 }
 
 Workload::Workload(const Case &c, int64_t copies) : case_(c) {

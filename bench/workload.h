@@ -8,14 +8,9 @@
 #include "attune/attune.hpp"
 #include "bench/buffer.h"
 #include "bench/cases.h"
+#include "bench/machine.h"
 
 namespace attune::bench {
-
-/** How many copies of a case's tensors to time over, in turn. */
-struct Rotation {
-    int64_t copies;
-    bool capped; // fewer than four times the last-level cache needs: memory allows no more, or they are too many
-};
 
 /** Enough copies that K and V outgrow four times the last-level cache, in at most half of the available memory; the case's own number
  * where memory isn't the limit. */

@@ -174,7 +174,7 @@ void run_layers(const BenchOptions &options) {
     Progress progress;
     progress.show("measuring the FMA peak and the read bandwidth");
     bench::FmaPeak peak(settings.threads, type);
-    LayerReport report(settings.threads, type, peak, bench::measure_read_bandwidth(settings.threads), options.json);
+    LayerReport report({settings.threads, type, peak, bench::measure_read_bandwidth(settings.threads)}, options.json);
     for (const bench::LayerCase &c : cases) {
         settings.report = [&](double fraction) {
             peak.sample();
@@ -202,7 +202,7 @@ void run_bench(const BenchOptions &options) {
     Progress progress;
     progress.show("measuring the FMA peak and the read bandwidth");
     bench::FmaPeak peak(settings.threads, type);
-    BenchReport report(settings.threads, type, peak, bench::measure_read_bandwidth(settings.threads), options.json);
+    BenchReport report({settings.threads, type, peak, bench::measure_read_bandwidth(settings.threads)}, options.json);
     std::vector<std::vector<double>> seconds(settings.schedules.size());
     std::vector<std::string> names(settings.schedules.size()); // of those that ran last
     for (std::size_t i = 0; i < cases.size(); ++i) {

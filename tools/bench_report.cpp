@@ -34,13 +34,6 @@ std::string share_of(double rate, double limit, const char *of) {
     return limit > 0 ? fmt::format("{:.1f} % of {}", 100 * rate / limit, of) : "unknown";
 }
 
-/** What rates of arithmetic and of reading are compared with. */
-std::string title_of_limits(int32_t threads, attune_type type, double peak_gflops, double read_gbps) {
-    return fmt::format("{}, {} thread{}, {}: FMA peak {:.1f} GFLOP/s, read bandwidth {:.1f} GB/s, last-level cache {}",
-                       bench::name_of_type(type), threads, threads == 1 ? "" : "s", attune_cpu_class(), peak_gflops, read_gbps,
-                       bytes_text(bench::last_level_cache_bytes()));
-}
-
 void warn_if_capped(const std::string &name, const bench::CaseResult &result, double bytes, const char *of) {
     if (result.capped)
         fmt::print(stderr, "attune: {} rotates over {} of {}, as memory allows, not four times the last-level cache\n", name,
@@ -68,31 +61,45 @@ void Results::finish() const {
     if (!json_) table_.print();
 }
 
-BenchReport::BenchReport(int32_t threads, attune_type type, const bench::FmaPeak &peak, double read_gbps, bool json)
-    : threads_(threads), type_(type), peak_(peak), read_gbps_(read_gbps),
+std::string Limits::title() const {
+    return fmt::format("{}, {} thread{}, {}: FMA peak {:.1f} GFLOP/s, read bandwidth {:.1f} GB/s, last-level cache {}",
+                       bench::name_of_type(type), threads, threads == 1 ? "" : "s", attune_cpu_class(), peak.gflops(), read_gbps,
+                       bytes_text(bench::last_level_cache_bytes()));
+}
+
+std::string Limits::share(bool memory_bound, double gflops, double gbps) const {
+    return memory_bound ? share_of(gbps, read_gbps, "read") : share_of(gflops, peak.gflops(), "FMA");
+}
+
+nlohmann::ordered_json Limits::line(const std::string &name, const bench::Measurement &m, double gflops, const char *rate,
+                                    double gbps) const {
+    return {{"case", name},
+            {"schedule", m.schedule},
+            {"dtype", bench::name_of_type(type)},
+            {"threads", threads},
+            {"ms", rounded(m.seconds * 1e3)},
+            {"gflops", rounded(gflops)},
+            {rate, rounded(gbps)},
+            {"peak_gflops", rounded(peak.gflops())},
+            {"read_gbps", rounded(read_gbps)},
+            {"max_error", rounded(m.max_error)}};
+}
+
+BenchReport::BenchReport(const Limits &limits, bool json)
+    : limits_(limits),
       results_(json, {"case", "schedule", "ms", "GFLOP/s", "K+V GB/s", "share", "max error", "workspace"},
                {Align::left, Align::left, Align::right, Align::right, Align::right, Align::right, Align::right, Align::right}) {
-    results_.title(title_of_limits(threads, type, peak.gflops(), read_gbps));
+    results_.title(limits_.title());
 }
 
 void BenchReport::add(const bench::Case &c, const bench::CaseResult &result) {
     warn_if_capped(c.name, result, c.kv_bytes(), "K and V");
     for (const bench::Measurement &m : result.schedules) {
-        const double gflops = bench::useful_flops(c) / m.seconds * 1e-9, kv_gbps = c.kv_bytes() / m.seconds * 1e-9;
-        const std::string share = c.memory_bound() ? share_of(kv_gbps, read_gbps_, "read") : share_of(gflops, peak_.gflops(), "FMA");
-        results_.add({{"case", c.name},
-                      {"schedule", m.schedule},
-                      {"dtype", bench::name_of_type(type_)},
-                      {"threads", threads_},
-                      {"ms", rounded(m.seconds * 1e3)},
-                      {"gflops", rounded(gflops)},
-                      {"kv_gbps", rounded(kv_gbps)},
-                      {"peak_gflops", rounded(peak_.gflops())},
-                      {"read_gbps", rounded(read_gbps_)},
-                      {"max_error", rounded(m.max_error)},
-                      {"workspace_bytes", m.workspace_bytes}},
-                     {c.name, m.schedule, ms_text(m), fmt::format("{:.1f}", gflops), fmt::format("{:.2f}", kv_gbps), share, error_text(m),
-                      bytes_text(m.workspace_bytes)});
+        const double gflops = bench::useful_flops(c) / m.seconds * 1e-9, gbps = c.kv_bytes() / m.seconds * 1e-9;
+        nlohmann::ordered_json line = limits_.line(c.name, m, gflops, "kv_gbps", gbps);
+        line["workspace_bytes"] = m.workspace_bytes;
+        results_.add(line, {c.name, m.schedule, ms_text(m), fmt::format("{:.1f}", gflops), fmt::format("{:.2f}", gbps),
+                            limits_.share(c.memory_bound(), gflops, gbps), error_text(m), bytes_text(m.workspace_bytes)});
     }
 }
 
@@ -104,29 +111,19 @@ void BenchReport::add_exponent(const std::string &schedule, double exponent) con
     }
 }
 
-LayerReport::LayerReport(int32_t threads, attune_type type, const bench::FmaPeak &peak, double read_gbps, bool json)
-    : threads_(threads), type_(type), peak_(peak), read_gbps_(read_gbps),
-      results_(json, {"case", "schedule", "ms", "GFLOP/s", "weights GB/s", "share", "max error"},
-               {Align::left, Align::left, Align::right, Align::right, Align::right, Align::right, Align::right}) {
-    results_.title(title_of_limits(threads, type, peak.gflops(), read_gbps));
+LayerReport::LayerReport(const Limits &limits, bool json)
+    : limits_(limits), results_(json, {"case", "schedule", "ms", "GFLOP/s", "weights GB/s", "share", "max error"},
+                                {Align::left, Align::left, Align::right, Align::right, Align::right, Align::right, Align::right}) {
+    results_.title(limits_.title());
 }
 
 void LayerReport::add(const bench::LayerCase &c, const bench::CaseResult &result) {
     warn_if_capped(c.name, result, c.weight_bytes(), "weights");
     for (const bench::Measurement &m : result.schedules) {
         const double gflops = c.flops() / m.seconds * 1e-9, gbps = c.weight_bytes() / m.seconds * 1e-9;
-        const std::string share = c.memory_bound() ? share_of(gbps, read_gbps_, "read") : share_of(gflops, peak_.gflops(), "FMA");
-        results_.add({{"case", c.name},
-                      {"schedule", m.schedule},
-                      {"dtype", bench::name_of_type(type_)},
-                      {"threads", threads_},
-                      {"ms", rounded(m.seconds * 1e3)},
-                      {"gflops", rounded(gflops)},
-                      {"weight_gbps", rounded(gbps)},
-                      {"peak_gflops", rounded(peak_.gflops())},
-                      {"read_gbps", rounded(read_gbps_)},
-                      {"max_error", rounded(m.max_error)}},
-                     {c.name, m.schedule, ms_text(m), fmt::format("{:.1f}", gflops), fmt::format("{:.2f}", gbps), share, error_text(m)});
+        results_.add(limits_.line(c.name, m, gflops, "weight_gbps", gbps),
+                     {c.name, m.schedule, ms_text(m), fmt::format("{:.1f}", gflops), fmt::format("{:.2f}", gbps),
+                      limits_.share(c.memory_bound(), gflops, gbps), error_text(m)});
     }
 }
 

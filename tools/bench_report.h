@@ -31,37 +31,44 @@ private:
     Table table_;
 };
 
+/** What rates are shown as shares of: the peak as it stands when a result is added, and the read bandwidth, both for `threads` threads. */
+struct Limits {
+    int32_t threads;
+    attune_type type;
+    const bench::FmaPeak &peak;
+    double read_gbps;
+
+    /** Above a table. */
+    std::string title() const;
+    /** Against the limit that counts: memory's or arithmetic's. */
+    std::string share(bool memory_bound, double gflops, double gbps) const;
+    /** The line of JSON that all results have in common; `rate` names what is read. */
+    nlohmann::ordered_json line(const std::string &name, const bench::Measurement &m, double gflops, const char *rate, double gbps) const;
+};
+
 /** Of attention. */
 class BenchReport {
 public:
-    /** Rates are shown as shares of `peak`, as it stands when a result is added, and of `read_gbps`, both for `threads` threads. */
-    BenchReport(int32_t threads, attune_type type, const bench::FmaPeak &peak, double read_gbps, bool json);
+    BenchReport(const Limits &limits, bool json);
     void add(const bench::Case &c, const bench::CaseResult &result);
     void finish() const { results_.finish(); }
     /** After finish(): how a schedule's time grows with the tokens. */
     void add_exponent(const std::string &schedule, double exponent) const;
 
 private:
-    int32_t threads_;
-    attune_type type_;
-    const bench::FmaPeak &peak_;
-    double read_gbps_;
+    Limits limits_;
     Results results_;
 };
 
 /** Of layers. */
 class LayerReport {
 public:
-    /** As BenchReport. */
-    LayerReport(int32_t threads, attune_type type, const bench::FmaPeak &peak, double read_gbps, bool json);
+    LayerReport(const Limits &limits, bool json);
     void add(const bench::LayerCase &c, const bench::CaseResult &result);
     void finish() const { results_.finish(); }
 
 private:
-    int32_t threads_;
-    attune_type type_;
-    const bench::FmaPeak &peak_;
-    double read_gbps_;
+    Limits limits_;
     Results results_;
 };
 
