@@ -20,10 +20,18 @@ namespace attune::dsl {
 /** Channel `dim` of a row of q or k with its position: rotary embedding, say. */
 using Positioning = std::function<Halide::Expr(const PositionedInput &row, const Halide::Expr &dim)>;
 
+/** Keys and values by page: one who reads all channels of a key looks its page up once. */
+struct Pages {
+    Halide::Expr size;       // tokens of a page
+    Halide::Func page;       // i32 (token, batch): the page that holds a key and its value
+    Halide::Func place;      // i32 (token): which of the page's tokens they are
+    Halide::Func key, value; // (channel, place, head, page)
+};
+
 /** The problem: N queries, M keys, D channels in q and k, Dv in v. Axes as Halide orders them: (channel, token, head, batch). */
 struct AttentionInputs {
-    Halide::Func query, key, value;      // f32, f16 or bf16
-    Halide::Func key_ahead, value_ahead; // (channel, token, tokens ahead, head, batch): what lies further on, for prefetches
+    Halide::Func query, key, value; // f32, f16 or bf16
+    Pages pages;                    // where keys and values lie; only decode() reads it
     Halide::Type output_type = Halide::Float(32);
     Halide::Expr queries, keys;       // N >= 1, M >= 1
     Halide::Expr head_dim, value_dim; // D, Dv

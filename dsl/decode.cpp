@@ -45,6 +45,14 @@ void declare_starved(Decode &d) {
     d.attends(row, head, batch) = max(d.attends(row, head, batch), select(attends, 1, 0));
 }
 
+// Words of two neighbours, and whole vectors of them.
+bool takes_pairs(const AttentionInputs &in, const DecodeBlocking &blocking) {
+    const int channels = blocking.lanes * blocking.products.depth();
+    for (const Func &f : {in.query, in.pages.key, in.pages.value})
+        if (!f.type().is_bfloat()) return false;
+    return blocking.products.pairs && !has_rest(in.head_dim, channels) && !has_rest(in.value_dim, channels);
+}
+
 } // namespace
 
 void declare_chunk_merge(Decode &d) {
@@ -61,7 +69,9 @@ void declare_chunk_merge(Decode &d) {
         branch(vector == 0, closed(Fold::log_sum_exp), d.merged(channel, vector, row, head, batch) * closed(Fold::factor));
 
     Expr kv_head = head / in.heads_per_group, of_row = token * in.heads_per_group + head % in.heads_per_group;
-    d.attention(dim, token, head, batch) = as_type(in.output_type, d.result(dim % lanes, dim / lanes + 1, of_row, kv_head, batch));
+    Expr lane_of_vector = dim % lanes, of_vector = dim / lanes;
+    if (d.products.pairs) lane_of_vector = dim / 2 % lanes, of_vector = dim / (2 * lanes) * 2 + dim % 2;
+    d.attention(dim, token, head, batch) = as_type(in.output_type, d.result(lane_of_vector, of_vector + 1, of_row, kv_head, batch));
     d.lse(token, head, batch) = d.result(0, 0, of_row, kv_head, batch);
 }
 
@@ -71,13 +81,14 @@ Decode decode(const AttentionInputs &in, const DecodeBlocking &blocking) {
         throw Halide::CompileError("attune: chunks of decoding are no multiple of its panels, or panels no multiple of its streams");
     Decode d;
     d.inputs = in, d.blocking = blocking;
+    if (takes_pairs(in, blocking)) d.products = blocking.products;
     d.first = Func("first"), d.end = Func("end"), d.reach = Func("reach"), d.full = Func("full"), d.list = Func("panel_list"),
-    d.begin = Func("panel_begin"), d.read = Func("read_key");
+    d.begin = Func("panel_begin"), d.page = Func("read_page"), d.place = Func("read_place");
     d.query = Func("scaled_query"), d.key = Func("key_vector"), d.value = Func("value_vector"), d.dot = Func("dot"),
     d.masked = Func("score");
     d.lane_maximum = Func("lane_maximum"), d.maximum = Func("chunk_maximum"), d.weight = Func("weight");
-    d.lane_sum = Func("lane_sum"), d.sum = Func("chunk_sum"), d.share = Func("share"), d.step_output = Func("step_output"),
-    d.output = Func("chunk_output");
+    d.lane_sum = Func("lane_sum"), d.sum = Func("chunk_sum"), d.share = Func("share"), d.packed_share = Func("packed_share"),
+    d.step_output = Func("step_output"), d.output = Func("chunk_output");
     d.lane_bits = Func("lane_bits"), d.output_bits = Func("output_bits"), d.careful_step = Func("careful_step"),
     d.careful = Func("careful_output"), d.partial = Func("chunk_state");
     d.starved = Func("starved"), d.attends = Func("attends"), d.closing = Func("closing"), d.result = Func("result");

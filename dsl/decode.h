@@ -19,9 +19,11 @@ struct DecodeBlocking {
     int keys_per_panel = 1; // what is skipped at once; a multiple of streams if they take turns
     int streams = 1;        // also the keys whose scores are made side by side
     bool in_turn = false;
-    int lanes = 1;       // channels in a vector
-    int bytes_ahead = 0; // of what is read, that much further on in the same stream is asked for; 0: no prefetches
+    int lanes = 1;          // channels in a vector
+    Products products = {}; // pairs of bf16 where q, k and v are such, of whole vectors of them; otherwise f32
+    int bytes_ahead = 0;    // of what is read, that much further on in the same stream is asked for; 0: no prefetches
 
+    static constexpr int most_ahead = 128; // keys
     int panels_per_chunk() const { return keys_per_chunk / keys_per_panel; }
     int steps_per_chunk() const { return panels_per_chunk() / streams; }
 };
@@ -33,16 +35,18 @@ struct Decode {
     AttentionInputs inputs;
     DecodeBlocking blocking;
 
-    Halide::Func first, end; // (head, batch): the keys that some row may attend to by the run-time mask, nothing outside is read
-    Halide::Func reach;      // (panel, chunk, head, batch): whether an interval of some row reaches into the panel
-    Halide::Func full;       // (chunk, head, batch): whether one interval of every row holds the whole chunk
-    Halide::Func list;       // (slot, chunk, head, batch): how many panels are listed, then those that are reached
-    Halide::Func begin;      // (stream, step, chunk, head, batch): the first key of the panel
-    Halide::Func read;       // (lane, stream, step, chunk, head, batch): the key that is read
-    Halide::RDom row_intervals, reach_intervals, full_rows, panels;
+    Halide::Func first, end;  // (head, batch): the keys that some row may attend to by the run-time mask, nothing outside is read
+    Halide::Func reach;       // (panel, chunk, head, batch): whether an interval of some row reaches into the panel
+    Halide::Func full;        // (chunk, head, batch): whether one interval of every row holds the whole chunk
+    Halide::Func list;        // (slot, chunk, head, batch): how many panels are listed, then those that are reached
+    Halide::Func begin;       // (stream, step, chunk, head, batch): the first key of the panel
+    Halide::Func page, place; // (lane, slot, chunk, head, batch): where the keys of a listed panel lie, and of some more, for prefetches
+    Halide::Expr panels_within_pages; // the size of a page is a multiple of a panel's
+    Halide::RDom row_intervals, reach_intervals, full_rows, panels, listed;
 
-    Halide::Func query;             // (dim, row, head, batch), scaled
-    Halide::Func key, value;        // (channel, vector, lane, stream, step, chunk, head, batch): whole vectors as they are read, in f32
+    Products products;              // pairs of neighbouring channels in q and k, of neighbouring keys in weights and v
+    Halide::Func query;             // (dim, row, head, batch): packed, scaled but for pairs
+    Halide::Func key;               // (channel, vector, lane, stream, step, chunk, head, batch): whole vectors, packed
     Halide::Func dot;               // (number * lanes + channel, group, stream of the group, step, row, chunk, head, batch): by lane of the
                                     // channels, of the keys that are computed side by side, as many as there are streams
     std::vector<Halide::Func> sums; // as `dot`, neighbours added up, in the last one all channels of a key
@@ -55,7 +59,10 @@ struct Decode {
     Halide::Func weight;                // (lane, stream, step, row, chunk, head, batch): e^((s - maximum) / T)
     Halide::Func lane_sum, sum;         // as the maxima
     Halide::Func share;                 // as `weight`: what multiplies v, which dropout may have made 0
-    Halide::Func step_output;           // (channel, vector, step, row, chunk, head, batch): sum of share * v over a step's panels
+    Halide::Func packed_share;          // (packed lane, stream, ...): `share`, packed
+    Halide::Func value;                 // (channel, vector, lane, stream, step, chunk, head, batch): vectors of the output, lanes packed
+    Halide::Func step_output;           // (channel, vector, step, row, chunk, head, batch): sum of share * v over a step's panels. Pairs
+                                        // have even channels in one vector and odd ones in the next
     Halide::Func output;                // (channel, vector, row, chunk, head, batch): over all steps
     Halide::Func lane_bits;             // (channel, row, chunk, head, batch): the largest bits of |output|, by lane
     Halide::Func output_bits;           // (row, chunk, head, batch): over the lanes
@@ -78,6 +85,7 @@ struct Decode {
     Halide::Func attention; // (dim, token, query head, batch)
     Halide::Func lse;       // (token, query head, batch)
 
+    Halide::Expr key_vectors() const { return inputs.head_dim / (blocking.lanes * products.depth()); } // whole ones
     Halide::Expr value_vectors() const { return (inputs.value_dim + blocking.lanes - 1) / blocking.lanes; }
     Halide::Expr rows_per_head() const { return inputs.queries * inputs.heads_per_group; }
 };

@@ -5,6 +5,7 @@
 
 #include "dsl/axes.h"
 #include "dsl/prefetch.h"
+#include "dsl/words.h"
 
 namespace attune::dsl {
 
@@ -56,14 +57,30 @@ Expr slot_of(const Decode &d, const Expr &of_stream, const Expr &at_step) {
     return d.blocking.in_turn ? at_step * d.blocking.streams + of_stream : of_stream * steps(d) + at_step;
 }
 
-// Where panels begin. Past the last one it comes again, and keys that no row may attend to give way to the nearest that one may.
+// Where panels begin, and their keys lie. Past the last panel it comes again, and keys that no row may attend to give way to the nearest
+// that one may.
 void declare_places(Decode &d) {
-    const int last = d.blocking.panels_per_chunk() - 1;
-    Expr slot = clamp(min(slot_of(d, stream, step), listed_count(d) - 1), 0, last);
-    Expr listed = clamp(d.list(1 + slot, chunk, head, batch), 0, last);
-    d.begin(stream, step, chunk, head, batch) = chunk * d.blocking.keys_per_chunk + listed * d.blocking.keys_per_panel;
-    Expr key = d.begin(stream, step, chunk, head, batch) + lane;
-    d.read(lane, stream, step, chunk, head, batch) = max(min(key, d.end(head, batch) - 1), d.first(head, batch));
+    const AttentionInputs &in = d.inputs;
+    const int keys = d.blocking.keys_per_panel, keys_per_chunk = d.blocking.keys_per_chunk, last = d.blocking.panels_per_chunk() - 1;
+    auto begin_of = [&](const Expr &slot) {
+        Expr listed = clamp(d.list(1 + clamp(min(slot, listed_count(d) - 1), 0, last), chunk, head, batch), 0, last);
+        return chunk * keys_per_chunk + listed * keys;
+    };
+    d.begin(stream, step, chunk, head, batch) = begin_of(slot_of(d, stream, step));
+    // Of the panels that are listed, repeated or asked for ahead, and no others.
+    const int most_ahead = DecodeBlocking::most_ahead / keys;
+    d.listed = RDom(0, d.blocking.panels_per_chunk() + most_ahead, "listed_panels");
+    d.listed.where(d.listed < select(listed_count(d) == 0, 0, steps(d) * d.blocking.streams + most_ahead));
+    Expr begin = select(d.listed <= last, begin_of(d.listed), chunk * keys_per_chunk + d.listed * keys);
+    auto inside = [&](const Expr &key) { return max(min(key, d.end(head, batch) - 1), d.first(head, batch)); };
+    // Where panels lie in one page each, one look at the table does for all lanes.
+    d.panels_within_pages = in.pages.size % keys == 0;
+    Expr read = inside(begin + lane), looked_up = select(d.panels_within_pages, inside(begin), read);
+    const Halide::Var slot("slot");
+    d.place(lane, slot, chunk, head, batch) = Halide::undef<int>();
+    d.place(lane, d.listed, chunk, head, batch) = in.pages.place(looked_up) + (read - looked_up);
+    d.page(lane, slot, chunk, head, batch) = Halide::undef<int>();
+    d.page(lane, d.listed, chunk, head, batch) = in.pages.page(looked_up, batch);
 }
 
 } // namespace
@@ -87,16 +104,37 @@ Expr panel_begin(const Decode &d, const Expr &of_stream, const Expr &at_step) { 
 
 Expr comes_again(const Decode &d, const Expr &of_stream, const Expr &at_step) { return slot_of(d, of_stream, at_step) >= listed_count(d); }
 
-Expr read_key(const Decode &d, const Expr &of_lane, const Expr &of_stream, const Expr &at_step) {
-    return Halide::unsafe_promise_clamped(d.read(of_lane, of_stream, at_step, chunk, head, batch), 0, d.inputs.keys - 1);
+Expr listed_key(const Decode &d, const Expr &of_lane, const Expr &of_stream, const Expr &at_step) {
+    Expr listed = slot_of(d, of_stream, at_step) * d.blocking.keys_per_panel + of_lane;
+    return Halide::unsafe_promise_clamped(listed, 0, d.blocking.keys_per_chunk - 1);
 }
 
-Expr prefetched(const Decode &d, const Expr &now, const Func &ahead, const Expr &width) {
-    const int bytes = ahead.types().front().bytes(), lanes = d.blocking.lanes, line = 64;
-    if (d.blocking.bytes_ahead == 0) return now;
-    Expr tokens = max(d.blocking.bytes_ahead / (width * bytes), 1);
-    Expr later = ahead(vector * lanes + channel, read_key(d, lane, stream, step), tokens, head, batch);
-    return with_prefetch(now, later, vector % std::max(line / (lanes * bytes), 1) == 0);
+namespace {
+
+Expr stored_channel(const Decode &d, const Func &paged, const Expr &listed, const Expr &c) {
+    const int keys = d.blocking.keys_per_panel;
+    auto at = [&](const Func &f) { return f(listed % keys, listed / keys, chunk, head, batch); };
+    return paged(c, at(d.place), head, at(d.page));
+}
+
+} // namespace
+
+Expr channel_of(const Decode &d, const Func &paged, const Expr &listed, const Expr &c) {
+    return as_float(stored_channel(d, paged, listed, c));
+}
+
+Expr lane_of(const Decode &d, const Func &paged, const Expr &listed, const Expr &v, const Expr &width) {
+    const int bytes = paged.types().front().bytes(), depth = d.products.depth(), lanes = d.blocking.lanes, line = 64;
+    auto of_key = [&](const Expr &k) {
+        Expr stored = stored_channel(d, paged, k, v * (lanes * depth) + axes::channel);
+        return d.products.pairs ? words_from(stored) : as_float(stored);
+    };
+    if (d.blocking.bytes_ahead == 0 || !width.defined()) return of_key(listed);
+    // A constant also where the width is none. (A limit on a quotient by the width is lost: inside loops over channels the compiler knows
+    // that there are some, and it infers the table's extent from what it has simplified there.)
+    const int64_t usual = 128, keys_ahead = d.blocking.bytes_ahead / (Halide::Internal::as_const_int(width).value_or(usual) * bytes);
+    const int ahead = int(std::clamp<int64_t>(keys_ahead, 1, DecodeBlocking::most_ahead));
+    return with_prefetch(of_key(listed), of_key(listed + ahead), v % std::max(line / (lanes * depth * bytes), 1) == 0);
 }
 
 Expr rest_count(const Expr &width, int lanes) { return (width % lanes + lanes - 1) / lanes; }

@@ -24,14 +24,20 @@ Halide::Expr steps(const Decode &d);
 /** Streams and steps (stream, step) as an RDom; none where not `used`. */
 Halide::RDom steps_of(const Decode &d, const std::string &name, const Halide::Expr &used = Halide::Internal::const_true());
 
-/** The first key of the panel that a stream has at a step; past the last panel that comes again, and whether this is so; and the key to
- * read for one of the panel's lanes: the nearest that some row may attend to. */
+/** The first key of the panel that a stream has at a step; past the last panel that comes again, and whether this is so. */
 Halide::Expr panel_begin(const Decode &d, const Halide::Expr &of_stream, const Halide::Expr &at_step);
 Halide::Expr comes_again(const Decode &d, const Halide::Expr &of_stream, const Halide::Expr &at_step);
-Halide::Expr read_key(const Decode &d, const Halide::Expr &of_lane, const Halide::Expr &of_stream, const Halide::Expr &at_step);
 
-/** `now`, vector `vector` of the `width` channels of a key or value, with that of a later one in the same stream asked for. */
-Halide::Expr prefetched(const Decode &d, const Halide::Expr &now, const Halide::Func &ahead, const Halide::Expr &width);
+/** The key to read for one of the lanes of a panel, the nearest that some row may attend to: its place in the list. */
+Halide::Expr listed_key(const Decode &d, const Halide::Expr &of_lane, const Halide::Expr &of_stream, const Halide::Expr &at_step);
+
+/** Channel `c` of a listed key, or of its value, in f32. `paged` is one of Pages. */
+Halide::Expr channel_of(const Decode &d, const Halide::Func &paged, const Halide::Expr &listed, const Halide::Expr &c);
+
+/** Lane `channel` of vector `v` of a listed key, or of its value: a channel in f32, or for pairs a word of two neighbours. With `width`,
+ * how many channels there are, that of a key further on in the same stream is asked for. */
+Halide::Expr lane_of(const Decode &d, const Halide::Func &paged, const Halide::Expr &listed, const Halide::Expr &v,
+                     const Halide::Expr &width = Halide::Expr());
 
 /** Whether some channels may be left that fill no vector; and 1 where some are, else 0. */
 bool has_rest(const Halide::Expr &width, int lanes);

@@ -28,28 +28,31 @@ struct Groups {
 
 void declare_dot(Decode &d, const Groups &groups) {
     const AttentionInputs &in = d.inputs;
+    const Products &products = d.products;
     const int lanes = d.blocking.lanes;
     const Cell of_row = cell_of_row(in, row, 0);
     // Past the last channel it comes again, to fill a vector.
-    Expr c = has_rest(in.head_dim, lanes) ? min(likely(dim), in.head_dim - 1) : Expr(dim);
-    d.query(dim, row, head, batch) = in.query_channel(c, of_row.query, of_row.head, batch) * in.scale;
-    auto key_channel = [&](const Expr &c, const Expr &of_lane, const Expr &of_stream) {
-        return in.key_channel(c, read_key(d, of_lane, of_stream, step), head * in.heads_per_group, batch);
+    auto query_channel = [&](const Expr &c) {
+        Expr inside = has_rest(in.head_dim, lanes) ? min(likely(c), in.head_dim - 1) : c;
+        Expr x = in.query_channel(inside, of_row.query, of_row.head, batch);
+        return products.pairs ? x : x * in.scale;
     };
+    d.query(dim, row, head, batch) = products.pack([&](int which) { return query_channel(dim * products.depth() + which); });
     d.key(channel, vector, lane, stream, step, chunk, head, batch) =
-        prefetched(d, key_channel(vector * lanes + channel, lane, stream), in.key_ahead, in.head_dim);
+        lane_of(d, in.pages.key, listed_key(d, lane, stream, step), vector, in.head_dim);
     // Sums by channel of a group's keys side by side, so that neighbours can be added up until there is one for each key.
     const Expr of_channel = channel % lanes;
     const Halide::Var &group = groups.group, &of_stream = groups.of_stream;
     const Expr key_lane = groups.lane(channel / lanes, group), key_stream = groups.stream(channel / lanes, of_stream);
     auto dot = [&]() -> Halide::FuncRef { return d.dot(channel, group, of_stream, step, row, chunk, head, batch); };
     auto query = [&](const Expr &v) { return d.query(v * lanes + of_channel, row, head, batch); };
-    d.dims = RDom(0, in.head_dim / lanes, "dims"), d.rest_dims = RDom(0, rest_count(in.head_dim, lanes), "rest_dims");
+    d.dims = RDom(0, d.key_vectors(), "dims"), d.rest_dims = RDom(0, rest_count(in.head_dim, lanes), "rest_dims");
     d.rest_dims.where(of_channel < in.head_dim % lanes);
     dot() = 0.0f;
-    dot() += query(d.dims) * d.key(of_channel, d.dims, key_lane, key_stream, step, chunk, head, batch);
-    Expr rest = in.head_dim / lanes + d.rest_dims;
-    if (has_rest(in.head_dim, lanes)) dot() += query(rest) * key_channel(rest * lanes + of_channel, key_lane, key_stream);
+    dot() = products.add(dot(), query(d.dims), d.key(of_channel, d.dims, key_lane, key_stream, step, chunk, head, batch));
+    Expr rest = d.key_vectors() + d.rest_dims, of_rest = rest * lanes + of_channel;
+    if (has_rest(in.head_dim, lanes))
+        dot() += query(rest) * channel_of(d, in.pages.key, listed_key(d, key_lane, key_stream, step), of_rest);
     d.neighbours = RDom(0, 2, "neighbours");
     for (int left = lanes / 2; left > 0; left /= 2) {
         const Func before = d.sums.empty() ? d.dot : d.sums.back();
@@ -79,8 +82,9 @@ void declare_decode_scores(Decode &d) {
     d.masked(lane, stream, step, row, chunk, head, batch) = Halide::undef<float>();
     RDom store(0, d.blocking.streams, 0, groups.in_panel(), 0, groups.with_groups(), 0, d.blocking.steps_per_chunk(), "store_steps");
     store.where(store.w < steps(d));
+    Expr score = d.sums.back()(store.x, store.y, store.z, store.w, row, chunk, head, batch);
     d.masked(groups.lane(store.x, store.y), groups.stream(store.x, store.z), store.w, row, chunk, head, batch) =
-        d.sums.back()(store.x, store.y, store.z, store.w, row, chunk, head, batch);
+        d.products.pairs ? score * in.scale : score;
 
     const RDom cap = steps_of(d, "cap_steps", in.softcap > 0.0f);
     at(cap) = softcap(at(cap), in.softcap);
@@ -105,8 +109,9 @@ void declare_decode_scores(Decode &d) {
     Expr begin = select(gaps.y == 0, 0, intervals.end(max(gaps.y - 1, 0), of_row));
     Expr end = select(gaps.y == intervals.count, Halide::Int(32).max(), intervals.begin(min(gaps.y, intervals.count - 1), of_row));
     Expr repeated = comes_again(d, gaps.x, gaps.z);
-    Expr score = d.masked(lane, gaps.x, gaps.z, row, chunk, head, batch);
-    d.masked(lane, gaps.x, gaps.z, row, chunk, head, batch) = mask_score(score, !(repeated || (of_row.key >= begin && of_row.key < end)));
+    Expr unmasked = d.masked(lane, gaps.x, gaps.z, row, chunk, head, batch);
+    d.masked(lane, gaps.x, gaps.z, row, chunk, head, batch) =
+        mask_score(unmasked, !(repeated || (of_row.key >= begin && of_row.key < end)));
     d.stages = {store, cap, relative, bias, attend, gaps};
 }
 

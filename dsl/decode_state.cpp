@@ -15,30 +15,48 @@ using Halide::RDom;
 
 namespace {
 
+// A vector of the values of a key; or of a pair of keys: what is read of each are words of neighbouring channels, and the even ones of both
+// keys make one vector of pairs, the odd ones the next. With `width`, values further on are asked for.
+Expr packed_values(const Decode &d, const Expr &packed_lane, const Expr &of_stream, const Expr &width = Expr()) {
+    const int depth = d.products.depth();
+    auto lanes = [&](int which) {
+        return lane_of(d, d.inputs.pages.value, listed_key(d, packed_lane * depth + which, of_stream, step), vector / depth, width);
+    };
+    return d.products.pairs ? pairs_of_words(lanes(0), lanes(1), vector % 2 == 0) : lanes(0);
+}
+
+// For channels past those that fill vectors, too.
+Expr careful_values(const Decode &d, const RDom &r) {
+    const AttentionInputs &in = d.inputs;
+    if (d.products.pairs) return packed_values(d, r.x, r.y);
+    Expr c = Halide::unsafe_promise_clamped(vector * d.blocking.lanes + channel, 0, in.value_dim - 1);
+    return channel_of(d, in.pages.value, listed_key(d, r.x, r.y, step), c);
+}
+
 // Sum of share * v. Where it isn't finite, it is made again with the masks looked at: 0 * NaN is NaN, and so would be the result.
 void declare_output(Decode &d) {
     const AttentionInputs &in = d.inputs;
-    const int lanes = d.blocking.lanes, panel_keys = d.blocking.keys_per_panel, streams = d.blocking.streams;
-    auto value_channel = [&](const Expr &c, const Expr &of_lane, const Expr &of_stream, const Expr &at_step) {
-        return as_float(in.value(c, read_key(d, of_lane, of_stream, at_step), head, batch));
-    };
-    Expr c = vector * lanes + channel;
-    d.value(channel, vector, lane, stream, step, chunk, head, batch) =
-        prefetched(d, value_channel(c, lane, stream, step), in.value_ahead, in.value_dim);
+    const Products &products = d.products;
+    const int lanes = d.blocking.lanes, panel_keys = d.blocking.keys_per_panel / products.depth(), streams = d.blocking.streams;
     auto output = [&](const Func &f, const Expr &v) -> Halide::FuncRef { return f(channel, v, row, chunk, head, batch); };
     auto of_step = [&](const Expr &v, const Expr &at) -> Halide::FuncRef { return d.step_output(channel, v, at, row, chunk, head, batch); };
+    auto share = [&](const RDom &r) { return d.packed_share(r.x, r.y, step, row, chunk, head, batch); };
+    auto value = [&](const RDom &r, const Expr &v) { return d.value(channel, v, r.x, r.y, step, chunk, head, batch); };
+    const Halide::Var packed_lane("packed_lane");
+    d.packed_share(packed_lane, stream, step, row, chunk, head, batch) =
+        products.pack([&](int which) { return d.share(packed_lane * products.depth() + which, stream, step, row, chunk, head, batch); });
+    d.value(channel, vector, lane, stream, step, chunk, head, batch) = packed_values(d, lane, stream, in.value_dim);
 
     // A step's values are in the nearest cache when those channels of theirs follow that fill no vector.
-    auto share = [&](const RDom &r) { return d.share(r.x, r.y, step, row, chunk, head, batch); };
     d.values = RDom(0, panel_keys, 0, streams, 0, in.value_dim / lanes, "values");
     of_step(vector, step) = 0.0f;
-    of_step(d.values.z, step) += share(d.values) * d.value(channel, d.values.z, d.values.x, d.values.y, step, chunk, head, batch);
+    of_step(d.values.z, step) = products.add(of_step(d.values.z, step), share(d.values), value(d.values, d.values.z));
     if (has_rest(in.value_dim, lanes)) {
         d.rest_values = RDom(0, panel_keys, 0, streams, 0, rest_count(in.value_dim, lanes), "rest_values");
         const RDom &r = d.rest_values;
         d.rest_values.where(channel < in.value_dim % lanes);
         Expr rest = in.value_dim / lanes + r.z;
-        of_step(rest, step) += share(r) * value_channel(rest * lanes + channel, r.x, r.y, step);
+        of_step(rest, step) += share(r) * channel_of(d, in.pages.value, listed_key(d, r.x, r.y, step), rest * lanes + channel);
     }
     d.output_steps = RDom(0, d.blocking.steps_per_chunk(), "output_steps");
     d.output_steps.where(d.output_steps < steps(d));
@@ -58,11 +76,15 @@ void declare_output(Decode &d) {
     d.careful_values = RDom(0, panel_keys, 0, streams, "careful_values");
     d.careful_values.where(vector * lanes + channel < in.value_dim);
     const RDom &r = d.careful_values;
-    Expr kept = branch(in.dropout.used(), in.dropout.keeps(cell_of_row(in, row, panel_begin(d, r.y, step) + r.x)), 1.0f);
-    Expr c_value = value_channel(Halide::unsafe_promise_clamped(vector * lanes + channel, 0, in.value_dim - 1), r.x, r.y, step);
-    d.careful_step(channel, vector, step, row, chunk, head, batch) = 0.0f;
-    d.careful_step(channel, vector, step, row, chunk, head, batch) +=
-        share(r) * guarded_value(c_value, d.masked(r.x, r.y, step, row, chunk, head, batch), kept);
+    const Expr packed = careful_values(d, r);
+    auto guarded = [&](int which) {
+        Expr key = r.x * products.depth() + which;
+        Expr kept = branch(in.dropout.used(), in.dropout.keeps(cell_of_row(in, row, panel_begin(d, r.y, step) + key)), 1.0f);
+        return guarded_value(products.unpack(packed, which), d.masked(key, r.y, step, row, chunk, head, batch), kept);
+    };
+    auto careful = [&]() -> Halide::FuncRef { return d.careful_step(channel, vector, step, row, chunk, head, batch); };
+    careful() = 0.0f;
+    careful() = products.add(careful(), share(r), products.pack(guarded));
     d.careful_steps = RDom(0, d.blocking.steps_per_chunk(), "careful_steps");
     d.careful_steps.where(d.careful_steps < select(all_finite, 0, steps(d)));
     output(d.careful, vector) = 0.0f;
@@ -87,7 +109,10 @@ void declare_chunk_state(Decode &d) {
     of_row(d.maximum) = masked_score();
     of_row(d.maximum) = max(of_row(d.maximum), by_lane(d.lane_maximum, d.lanes));
     d.weight(lane, stream, step, row, chunk, head, batch) = Halide::undef<float>();
-    over(d.weight, d.weights) = relative_weight(over(d.masked, d.weights), of_row(d.maximum), base2_scale(in.temperature));
+    // The sum is that of the weights as the product takes them, so that rounding them cancels.
+    Expr score = over(d.masked, d.weights), scale = base2_scale(in.temperature);
+    over(d.weight, d.weights) = d.products.pairs ? cut_to_bfloat16(relative_weight_in_bfloat16(score, of_row(d.maximum), scale))
+                                                 : relative_weight(score, of_row(d.maximum), scale);
     by_lane(d.lane_sum, lane) = 0.0f;
     by_lane(d.lane_sum, lane) += over(d.weight, d.sum_steps);
     of_row(d.sum) = 0.0f;

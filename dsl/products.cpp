@@ -42,6 +42,12 @@ Expr as_type(const Halide::Type &type, const Expr &x) {
 
 Expr round_to_bfloat16(const Expr &x) { return reinterpret<float>(upper_half(rounded_bits(x))); }
 
+Expr cut_to_bfloat16(const Expr &x) { return reinterpret<float>(upper_half(bits_of(x))); }
+
+Expr pairs_of_words(const Expr &first, const Expr &second, const Expr &lower) {
+    return select(lower, (first & word(0xffff)) | (second << 16), (first >> 16) | upper_half(second));
+}
+
 Expr add_pair_product(const Expr &sum, const Expr &a, const Expr &b) {
     auto low = [](const Expr &pair) { return reinterpret<float>(pair << 16); };
     auto high = [](const Expr &pair) { return reinterpret<float>(upper_half(pair)); };

@@ -17,6 +17,12 @@ Halide::Expr as_type(const Halide::Type &type, const Halide::Expr &x);
 /** The number of bf16 nearest to the f32 x, as f32; NaN for NaN. */
 Halide::Expr round_to_bfloat16(const Halide::Expr &x);
 
+/** The upper 16 bits of the f32 x, with zeros below. */
+Halide::Expr cut_to_bfloat16(const Halide::Expr &x);
+
+/** Two words of two bf16 each: a pair of their lower halves, or else of their upper ones. */
+Halide::Expr pairs_of_words(const Halide::Expr &first, const Halide::Expr &second, const Halide::Expr &lower);
+
 /** sum + a0 b0 + a1 b1 for two pairs of bf16, in f32: what one instruction does where there is one. */
 Halide::Expr add_pair_product(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b);
 

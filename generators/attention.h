@@ -82,49 +82,49 @@ protected:
     bool is_quantised() const { return kv_dtype.value() == Halide::Int(8); }
     Halide::Type stored_type() const { return is_quantised() ? Halide::Int(8) : dtype.value(); }
 
-    /** Where a token lies: in which page, and where in it. Spelled such that the compiler sees one division a token, and none of the
-     * channel in it. */
-    struct Place {
-        Halide::Expr token, page;
-    };
-    Place place_of(const Tensor &tensor) {
+    /** Which page holds a token, and where in it. The quotient is exact: it is 0.5 / size or more away from a whole number, and the error
+     * of a double below 2^-21 / size. A division of integers takes several times as long. */
+    void find_pages(const Tensor &tensor, dsl::Pages &found) {
         using namespace dsl::axes;
-        const Halide::Expr size = tensor.dim(1).extent();
-        Halide::Expr nth = Halide::cast<int32_t>(Halide::cast<uint32_t>(token) / Halide::cast<uint32_t>(size));
-        Halide::Expr place = Halide::unsafe_promise_clamped(token - nth * size, 0, size - 1);
-        Halide::Expr of_item = pages(Halide::unsafe_promise_clamped(nth, 0, pages.dim(0).extent() - 1), batch);
-        return {place, Halide::unsafe_promise_clamped(of_item, 0, tensor.dim(3).extent() - 1)};
+        const Halide::Expr size = tensor.dim(1).extent(), half(0.5), one(1.0);
+        found.size = size;
+        const Halide::Expr nth = Halide::cast<int32_t>((Halide::cast<double>(token) + half) * (one / Halide::cast<double>(size)));
+        found.place = Halide::Func("place_in_page"), found.page = Halide::Func("page_of_token");
+        found.place(token) = token - nth * size;
+        found.page(token, batch) = pages(Halide::unsafe_promise_clamped(nth, 0, pages.dim(0).extent() - 1), batch);
     }
 
-    /** Keys or values (channel, token, head, batch) out of their pages, times their scales where they have any. */
-    Halide::Func unpaged(const std::string &name, const Tensor &tensor, const Input<float, 3> &scales) {
+    /** Keys or values by page (channel, place, head, page), times their scales where they have any. */
+    Halide::Func by_page(const std::string &name, const Tensor &tensor, const Input<float, 3> &scales) {
         using namespace dsl::axes;
-        const Place at = place_of(tensor);
+        const Halide::Var place("place"), page("page");
+        const Halide::Expr inside = Halide::unsafe_promise_clamped(place, 0, tensor.dim(1).extent() - 1);
+        const Halide::Expr there = Halide::unsafe_promise_clamped(page, 0, tensor.dim(3).extent() - 1);
         Halide::Func whole(name);
-        whole(dim, token, head, batch) = tensor(dim, at.token, head, at.page);
+        whole(dim, place, head, page) = tensor(dim, inside, head, there);
         if (is_quantised()) {
             Halide::Func dequantised(name + "_dequantised");
-            dequantised(dim, token, head, batch) = Halide::cast<float>(whole(dim, token, head, batch)) * scales(at.token, head, at.page);
+            dequantised(dim, place, head, page) = Halide::cast<float>(whole(dim, place, head, page)) * scales(inside, head, there);
             return dequantised;
         }
         return whole;
     }
 
-    /** What lies some tokens further on in the same page, or last in it: (channel, token, tokens ahead, head, batch). */
-    Halide::Func ahead(const std::string &name, const Tensor &tensor) {
+    /** The same, by token: (channel, token, head, batch). */
+    Halide::Func by_token(const std::string &name, const Halide::Func &paged, const dsl::Pages &where) {
         using namespace dsl::axes;
-        const Place at = place_of(tensor);
-        const Halide::Var tokens("tokens");
-        Halide::Func further(name);
-        further(dim, token, tokens, head, batch) = tensor(dim, min(at.token + tokens, tensor.dim(1).extent() - 1), head, at.page);
-        return further;
+        Halide::Func whole(name);
+        whole(dim, token, head, batch) = paged(dim, where.place(token), head, where.page(token, batch));
+        return whole;
     }
 
     /** Everything of the declaration's inputs but the values. */
     dsl::AttentionInputs score_inputs() {
         T &self = static_cast<T &>(*this);
         dsl::AttentionInputs in;
-        in.query = query, in.key = unpaged("unpaged_key", key, key_scale), in.key_ahead = ahead("key_ahead", key);
+        find_pages(key, in.pages);
+        in.pages.key = by_page("paged_key", key, key_scale);
+        in.query = query, in.key = by_token("unpaged_key", in.pages.key, in.pages);
         in.queries = query.dim(1).extent(), in.keys = keys;
         in.head_dim = extent_or(head_dim, query.dim(0).extent());
         in.heads_per_group = query.dim(2).extent() / key.dim(2).extent();
@@ -167,7 +167,8 @@ protected:
     dsl::AttentionInputs attention_inputs() {
         const int value_width = this->value_dim >= 0 ? this->value_dim : this->head_dim;
         dsl::AttentionInputs in = this->score_inputs();
-        in.value = this->unpaged("unpaged_value", value, value_scale), in.value_ahead = this->ahead("value_ahead", value);
+        in.pages.value = this->by_page("paged_value", value, value_scale);
+        in.value = this->by_token("unpaged_value", in.pages.value, in.pages);
         value_scale.dim(0).set_stride(Halide::Expr());
         in.value_dim = extent_or(value_width, value.dim(0).extent());
         in.output_type = this->dtype;

@@ -1,5 +1,6 @@
 // Attention of few queries to many keys: the same arguments and results as attention, with nothing compiled in.
 #include "dsl/prefetch.h"
+#include "dsl/words.h"
 #include "generators/attention.h"
 
 namespace attune::generators {
@@ -8,7 +9,7 @@ class AttentionDecode : public ResultGenerator<AttentionDecode> {
 public:
     void generate() {
         const dsl::AttentionInputs in = attention_inputs();
-        const schedules::Machine machine = schedules::machine(get_target());
+        const schedules::Machine machine = schedules::machine(get_target(), dtype);
         const auto &chosen = known(schedules::decode_schedules(), schedule_name, get_target());
         const dsl::Decode decode = dsl::decode(in, chosen.shape(machine, head_dim, in.keys));
         out = decode.attention;
@@ -18,7 +19,10 @@ public:
     }
 
     /** Called after generate(): the pipeline is known only then. */
-    void schedule() { dsl::lower_prefetches(get_pipeline()); }
+    void schedule() {
+        dsl::lower_prefetches(get_pipeline());
+        dsl::lower_words(get_pipeline());
+    }
 };
 
 } // namespace attune::generators

@@ -8,6 +8,7 @@
 
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
+#include "schedules/x86/pairs.h"
 
 namespace attune::schedules::x86 {
 
@@ -91,12 +92,15 @@ private:
     }
 
     void listed_panels() const {
-        for (Func f : {d.first, d.end, d.reach, d.full, d.list, d.begin, d.read})
+        for (Func f : {d.first, d.end, d.reach, d.full, d.list, d.begin, d.page, d.place})
             per_task(f);
-        Func reach = d.reach, list = d.list, begin = d.begin, read = d.read;
+        Func reach = d.reach, list = d.list, begin = d.begin;
         begin.bound_extent(stream, streams).bound_extent(step, d.blocking.steps_per_chunk());
-        read.bound_extent(lane, panel_keys).bound_extent(stream, streams).bound_extent(step, d.blocking.steps_per_chunk());
-        read.vectorize(lane, lanes);
+        for (Func f : {d.page, d.place}) {
+            f.bound_extent(lane, panel_keys)
+                .bound_extent(f.args()[1], d.blocking.panels_per_chunk() + dsl::DecodeBlocking::most_ahead / panel_keys);
+            f.update().vectorize(lane, lanes).specialize(d.panels_within_pages);
+        }
         reach.bound_extent(panel, d.blocking.panels_per_chunk()).vectorize(panel, lanes);
         reach.update().reorder(panel, d.reach_intervals.x, d.reach_intervals.y).vectorize(panel, lanes);
         list.update().unroll(d.panels.x);
@@ -156,7 +160,7 @@ private:
     }
 
     void softmax_state() const {
-        for (Func f : {d.lane_maximum, d.maximum, d.weight, d.lane_sum, d.sum, d.share, d.lane_bits, d.output_bits})
+        for (Func f : {d.lane_maximum, d.maximum, d.weight, d.lane_sum, d.sum, d.share, d.packed_share, d.lane_bits, d.output_bits})
             per_tile(f);
         Func lane_maximum = d.lane_maximum, maximum = d.maximum, weight = d.weight, lane_sum = d.lane_sum, sum = d.sum, share = d.share;
         lane_maximum.vectorize(lane, lanes), lane_sum.vectorize(lane, lanes);
@@ -166,6 +170,9 @@ private:
         over_lanes(weight.update(), d.weights);
         over_lanes(share.update(0), d.shares);
         over_lanes(share.update(1), d.dropped);
+        Func packed = d.packed_share;
+        const Var of_packed = packed.args()[0];
+        packed.bound_extent(of_packed, panel_keys / d.products.depth()).vectorize(of_packed);
     }
 
     // The lanes (x) and streams (y) of a step, the inner first: keys in the order in which they are read.
@@ -235,6 +242,7 @@ dsl::DecodeBlocking decode_blocking(const Machine &machine, int head_dim, const 
     blocking.keys_per_chunk = tuned.keys_per_chunk, blocking.keys_per_panel = tuned.keys_per_panel;
     blocking.streams = tuned.count, blocking.in_turn = tuned.in_turn, blocking.bytes_ahead = tuned.bytes_ahead;
     blocking.lanes = machine.float_lanes;
+    if (machine.bfloat16_pairs) blocking.products = {true, vdpbf16ps};
     return blocking;
 }
 
