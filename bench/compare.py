@@ -44,6 +44,11 @@ def best_of(rounds):
     return list(best.values())
 
 
+def write_lines(path, lines):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
 def rate(line):
     """Rates of cases with one query are limited by memory: GB/s of K and V. Others: useful GFLOP/s."""
     case = peers.CASES.get(line["case"])
@@ -109,8 +114,7 @@ def main():
     lines = best_of(measured)
     if not lines:
         sys.exit("nothing could be measured")
-    options.output.mkdir(parents=True, exist_ok=True)
-    (options.output / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_lines(options.output / "results.jsonl", lines)
     charts(lines, options.output)
     print("\n".join(table(lines)))
     print(f"results and charts: {options.output}")

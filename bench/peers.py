@@ -9,7 +9,8 @@
 Prints one JSON object a line, with the keys that `attune bench --json` has for the same things: the fastest of many calls in
 milliseconds, and the rate that counts useful work only (causal counts half; where memory is the limit, K and V count once).
 Cases with one query rotate over as many copies of K and V as fill four times the last-level cache, as `attune bench` does.
-A peer that isn't installed, or can't do a case, is left out.
+A peer that isn't installed, or can't do a case, is left out. Where a peer has several forms of a case, the fastest counts and is named:
+ggml's of f16 stand among those of bf16.
 """
 import argparse
 import glob
@@ -19,6 +20,7 @@ import os
 import time
 from collections import namedtuple
 
+import peer_ggml
 import peer_layers
 
 Case = namedtuple("Case", "batch query_heads kv_heads queries keys dim causal dtypes")
@@ -131,22 +133,35 @@ def onnxruntime_calls(case, dtype, threads):
     return [lambda feed=feed: session.run(None, feed) for feed in feeds]
 
 
-PEERS = {"openvino": openvino_calls, "onnxruntime": onnxruntime_calls, "torch": torch_calls}
+def ggml_forms(case, dtype, threads):
+    return peer_ggml.forms(case, inputs(case), copies(case, dtype), dtype, threads)
+
+
+PEERS = {"openvino": openvino_calls, "onnxruntime": onnxruntime_calls, "torch": torch_calls, "ggml": ggml_forms}
+
+
+def fastest_form(forms, seconds):
+    """The name of the form that is fastest in one round of its calls, and the seconds of one call."""
+    name = min(forms, key=lambda name: fastest(forms[name], 0))
+    return name, fastest(forms[name], seconds)
 
 
 def measure(peer, name, dtype, threads, seconds):
     """A line of the report, or None where the peer isn't installed or can't do the case."""
     case, is_layer = {**CASES, **LAYERS}[name], name in LAYERS
+    if is_layer and peer not in peer_layers.PEERS:
+        return None
     try:
         calls = (peer_layers.PEERS if is_layer else PEERS)[peer](case, dtype, threads)
     except ImportError:
         return None
     if calls is None:
         return None
-    took = fastest(calls, seconds)
+    form, took = fastest_form(calls, seconds) if isinstance(calls, dict) else (None, fastest(calls, seconds))
     work, read = (peer_layers.flops(case), peer_layers.weight_bytes(case, dtype)) if is_layer else (flops(case), kv_bytes(case, dtype))
-    return {"peer": peer, "case": name, "dtype": dtype, "threads": threads, "ms": round(took * 1e3, 4), "gflops": round(work / took * 1e-9, 1),
+    line = {"peer": peer, "case": name, "dtype": dtype, "threads": threads, "ms": round(took * 1e3, 4), "gflops": round(work / took * 1e-9, 1),
             "weight_gbps" if is_layer else "kv_gbps": round(read / took * 1e-9, 2)}
+    return {**line, "form": form} if form else line
 
 
 def main():

@@ -1,5 +1,5 @@
 // Times a Llama-style decoder of random weights, beside what the machine can do at most: gpt_bench [HIDDEN LAYERS INNER HEADS KV_HEADS
-// VOCABULARY [bf16|f32 [THREADS]]].
+// VOCABULARY [bf16|f32 [THREADS [json]]]]. bench/compare_decoder.py reads its lines of JSON.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -9,6 +9,8 @@
 #include <limits>
 #include <random>
 #include <string>
+
+#include <nlohmann/json.hpp>
 
 #include "bench/machine.h"
 #include "bfloat16.h"
@@ -78,6 +80,18 @@ double bytes_of(const DecoderShape &shape, int64_t layers, int64_t inner) {
     return static_cast<double>(count) * (shape.dtype == ATTUNE_F32 ? 4 : 2);
 }
 
+/** A line of JSON: the case, what is known of it and its figures. */
+void print_json(const std::string &name, const DecoderShape &shape, int32_t threads, double seconds, int64_t tokens,
+                const nlohmann::ordered_json &figures) {
+    nlohmann::ordered_json line = {{"case", name},
+                                   {"dtype", shape.dtype == ATTUNE_F32 ? "f32" : "bf16"},
+                                   {"threads", threads},
+                                   {"ms", seconds * 1e3},
+                                   {"tokens_per_s", static_cast<double>(tokens) / seconds}};
+    line.update(figures);
+    fmt::print("{}\n", line.dump());
+}
+
 void run(int argc, char **argv) {
     const auto number = [&](int place, int64_t otherwise) { return argc > place ? std::atoll(argv[place]) : otherwise; };
     const int64_t layers = number(2, 16), inner = number(3, 8192), prompt = 1024;
@@ -88,6 +102,7 @@ void run(int argc, char **argv) {
             shape.heads);
     shape.head_dim = shape.width / shape.heads, shape.longest = 2 * prompt, shape.position = "rotary(half, base=500000)";
     const auto threads = static_cast<int32_t>(number(8, 1));
+    const bool json = argc > 9 && std::string(argv[9]) == "json";
     attune::bench::FmaPeak peak(threads, shape.dtype);
     double read_gbps = attune::bench::measure_read_bandwidth(threads); // the best of several times, as what it is compared with
     const auto measure_limits = [&] {
@@ -105,15 +120,18 @@ void run(int argc, char **argv) {
     for (int64_t length : {int64_t(16), prompt}) {
         require(cache.truncate(0, 0));
         decoder.run(cache, {{0}, {tokens.begin(), tokens.begin() + length}});
-        const double token = shortest(5, [&] {
+        const double token = shortest(20, [&] {
             require(cache.truncate(0, length));
             decoder.run(cache, {{0}, {tokens[0]}});
         });
         measure_limits();
         const double gbps = bytes / token * 1e-9;
-        fmt::print("decode after {:4} tokens: {:7.2f} ms a token, {:6.1f} tokens/s, weights read at {:5.1f} GB/s, {:.0f} % of the read "
-                   "bandwidth\n",
-                   length, token * 1e3, 1 / token, gbps, 100 * gbps / read_gbps);
+        if (json)
+            print_json(fmt::format("decode_{}", length), shape, threads, token, 1, {{"weight_gbps", gbps}, {"read_gbps", read_gbps}});
+        else
+            fmt::print("decode after {:4} tokens: {:7.2f} ms a token, {:6.1f} tokens/s, weights read at {:5.1f} GB/s, {:.0f} % of the read "
+                       "bandwidth\n",
+                       length, token * 1e3, 1 / token, gbps, 100 * gbps / read_gbps);
     }
     const double seconds = shortest(2, [&] {
         require(cache.truncate(0, 0));
@@ -122,8 +140,12 @@ void run(int argc, char **argv) {
     const double parameters = bytes / (shape.dtype == ATTUNE_F32 ? 4 : 2) - static_cast<double>(shape.vocabulary * shape.width);
     const double gflops = 2 * parameters * static_cast<double>(prompt) / seconds * 1e-9;
     measure_limits();
-    fmt::print("prefill of {} tokens: {:.1f} ms, {:.1f} GFLOP/s in matrix products, {:.0f} % of the FMA peak\n", prompt, seconds * 1e3,
-               gflops, 100 * gflops / peak.gflops());
+    if (json)
+        print_json(fmt::format("prefill_{}", prompt), shape, threads, seconds, prompt,
+                   {{"gflops", gflops}, {"peak_gflops", peak.gflops()}});
+    else
+        fmt::print("prefill of {} tokens: {:.1f} ms, {:.1f} GFLOP/s in matrix products, {:.0f} % of the FMA peak\n", prompt, seconds * 1e3,
+                   gflops, 100 * gflops / peak.gflops());
 }
 
 } // namespace

@@ -3,6 +3,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import time
 
 import command
 
@@ -28,6 +29,11 @@ class Compare(command.CommandTest):
     def test_cases_of_one_query_are_rated_by_memory(self):
         self.assertEqual(compare.rate(line("attune", 2, "decode_mha")), 5)
         self.assertEqual(compare.rate(line("attune", 2)), 50)
+
+    def test_the_fastest_form_of_a_peer_counts_and_is_named(self):
+        name, seconds = compare.peers.fastest_form({"slow": [lambda: time.sleep(0.02)], "fast": [lambda: None]}, 0)
+        self.assertEqual(name, "fast")
+        self.assertLess(seconds, 0.02)
 
     def test_attune_is_timed_by_its_command(self):
         lines = compare.measure(command.ATTUNE, "short_d64", "f32", 1, 0.01, [])
