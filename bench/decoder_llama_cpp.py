@@ -30,7 +30,8 @@ def context_of(model, threads, flash_attention):
 
 
 def forms(shape, threads, dtype, folder):
-    """Writes the model into `folder` unless it is there. For each form run(tokens, begin), which cuts its cache to `begin` tokens, adds `tokens` and returns the last one's logits."""
+    """Writes the model into `folder` unless it is there. For each form run(tokens, begin), which cuts its cache to `begin` tokens, adds
+    `tokens` and returns the last one's logits."""
     path = folder / f"random-{dtype}.gguf"
     if not path.exists():
         gguf_file.write(path.with_suffix(".part"), shape, dtype)

@@ -44,7 +44,8 @@ def line(peer, case, shape, threads, seconds, **more):
     """A line of the report, with the keys that gpt_bench has for the same things."""
     is_prefill = case.startswith("prefill")
     rate = {"gflops": shape.prefill_flops / seconds * 1e-9} if is_prefill else {"weight_gbps": shape.weight_bytes / seconds * 1e-9}
-    return {"peer": peer, "case": case, **more, "threads": threads, "ms": seconds * 1e3, "tokens_per_s": (PROMPT if is_prefill else 1) / seconds, **rate}
+    tokens = PROMPT if is_prefill else 1
+    return {"peer": peer, "case": case, **more, "threads": threads, "ms": seconds * 1e3, "tokens_per_s": tokens / seconds, **rate}
 
 
 def random_matrix(seed, rows, columns):
