@@ -30,8 +30,8 @@ def measure(gpt_bench, shape, threads, others, models):
 
 
 def share(line):
-    """Of what the machine can do at most: reading weights for a token, multiplying pairs of bf16 for a prompt."""
-    return line["weight_gbps"] / line["read_gbps"] if "read_gbps" in line else line["gflops"] / line["peak_gflops"]
+    """Of what the machine can do at most: reading for a token, multiplying pairs of bf16 for a prompt."""
+    return line["gbps"] / line["read_gbps"] if "read_gbps" in line else line["gflops"] / line["peak_gflops"]
 
 
 def table(lines):

@@ -26,10 +26,10 @@ class Shape(namedtuple("Shape", "width layers inner heads kv_heads vocabulary", 
     def block_weights(self):
         return self.layers * sum(rows * columns for rows, columns in self.matrices.values())
 
-    @property
-    def weight_bytes(self):
-        """What one token reads of weights of 16 bits, as gpt_bench counts."""
-        return 2 * (self.block_weights + self.vocabulary * self.width)
+    def bytes_read(self, tokens):
+        """What a token after `tokens` others reads of weights, keys and values of 16 bits, its own included, as gpt_bench counts."""
+        cached = 2 * self.layers * self.kv_heads * self.head_dim * (tokens + 1)
+        return 2 * (self.block_weights + self.vocabulary * self.width + cached)
 
     @property
     def prefill_flops(self):
@@ -42,8 +42,9 @@ class Shape(namedtuple("Shape", "width layers inner heads kv_heads vocabulary", 
 
 def line(peer, case, shape, threads, seconds, **more):
     """A line of the report, with the keys that gpt_bench has for the same things."""
-    is_prefill = case.startswith("prefill")
-    rate = {"gflops": shape.prefill_flops / seconds * 1e-9} if is_prefill else {"weight_gbps": shape.weight_bytes / seconds * 1e-9}
+    kind, length = case.split("_")
+    is_prefill = kind == "prefill"
+    rate = {"gflops": shape.prefill_flops / seconds * 1e-9} if is_prefill else {"gbps": shape.bytes_read(int(length)) / seconds * 1e-9}
     tokens = PROMPT if is_prefill else 1
     return {"peer": peer, "case": case, **more, "threads": threads, "ms": seconds * 1e3, "tokens_per_s": tokens / seconds, **rate}
 

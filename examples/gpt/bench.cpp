@@ -73,11 +73,17 @@ double shortest(int repeats, const std::function<void()> &run) {
     return best;
 }
 
-/** Bytes of weights that one token reads. */
-double bytes_of(const DecoderShape &shape, int64_t layers, int64_t inner) {
+double element_bytes(const DecoderShape &shape) { return shape.dtype == ATTUNE_F32 ? 4 : 2; }
+
+/** Weights that one token takes part in a product with. */
+double weights_of(const DecoderShape &shape, int64_t layers, int64_t inner) {
     const int64_t attention = shape.width * shape.head_dim * (2 * shape.heads + 2 * shape.kv_heads), mlp = 3 * shape.width * inner;
-    const int64_t count = layers * (attention + mlp) + shape.vocabulary * shape.width;
-    return static_cast<double>(count) * (shape.dtype == ATTUNE_F32 ? 4 : 2);
+    return static_cast<double>(layers * (attention + mlp) + shape.vocabulary * shape.width);
+}
+
+/** Keys and values of `tokens` tokens. */
+double cached_numbers(const DecoderShape &shape, int64_t layers, int64_t tokens) {
+    return static_cast<double>(2 * layers * shape.kv_heads * shape.head_dim * tokens);
 }
 
 /** A line of JSON: the case, what is known of it and its figures. */
@@ -116,7 +122,7 @@ void run(int argc, char **argv) {
     std::vector<int32_t> tokens(static_cast<size_t>(prompt));
     for (size_t i = 0; i < tokens.size(); ++i)
         tokens[i] = static_cast<int32_t>(i * 7919 % static_cast<size_t>(shape.vocabulary));
-    const double bytes = bytes_of(shape, layers, inner);
+    const double weights = weights_of(shape, layers, inner);
     for (int64_t length : {int64_t(16), prompt}) {
         require(cache.truncate(0, 0));
         decoder.run(cache, {{0}, {tokens.begin(), tokens.begin() + length}});
@@ -125,19 +131,20 @@ void run(int argc, char **argv) {
             decoder.run(cache, {{0}, {tokens[0]}});
         });
         measure_limits();
-        const double gbps = bytes / token * 1e-9;
+        const double gbps = (weights + cached_numbers(shape, layers, length + 1)) * element_bytes(shape) / token * 1e-9;
         if (json)
-            print_json(fmt::format("decode_{}", length), shape, threads, token, 1, {{"weight_gbps", gbps}, {"read_gbps", read_gbps}});
+            print_json(fmt::format("decode_{}", length), shape, threads, token, 1, {{"gbps", gbps}, {"read_gbps", read_gbps}});
         else
-            fmt::print("decode after {:4} tokens: {:7.2f} ms a token, {:6.1f} tokens/s, weights read at {:5.1f} GB/s, {:.0f} % of the read "
-                       "bandwidth\n",
+            fmt::print("decode after {:4} tokens: {:7.2f} ms a token, {:6.1f} tokens/s, weights, keys and values read at {:5.1f} GB/s, "
+                       "{:.0f} % of the "
+                       "read bandwidth\n",
                        length, token * 1e3, 1 / token, gbps, 100 * gbps / read_gbps);
     }
     const double seconds = shortest(2, [&] {
         require(cache.truncate(0, 0));
         decoder.run(cache, {{0}, tokens});
     });
-    const double parameters = bytes / (shape.dtype == ATTUNE_F32 ? 4 : 2) - static_cast<double>(shape.vocabulary * shape.width);
+    const double parameters = weights - static_cast<double>(shape.vocabulary * shape.width); // the head sees the last token alone
     const double gflops = 2 * parameters * static_cast<double>(prompt) / seconds * 1e-9;
     measure_limits();
     if (json)

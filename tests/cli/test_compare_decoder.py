@@ -45,7 +45,7 @@ def line(peer, tokens_per_s, case="decode_16", **more):
 
 class CompareDecoder(command.CommandTest):
     def test_the_ratio_is_to_the_best_peer_and_the_share_to_the_limit(self):
-        rows = list(compare_decoder.table([line("attune", 16, weight_gbps=30, read_gbps=40), line("torch", 7), line("llama.cpp", 10),
+        rows = list(compare_decoder.table([line("attune", 16, gbps=30, read_gbps=40), line("torch", 7), line("llama.cpp", 10),
                                            line("attune", 200, "prefill_1024", gflops=400, peak_gflops=500)]))
         self.assertRegex(rows[1], r"decode_16 .* 16\.00 .* 7\.00 .* 10\.00 .*1\.60 x +75 %")
         self.assertRegex(rows[2], r"prefill_1024 .* 200\.00 +80 %")
