@@ -51,16 +51,17 @@ private:
         const int parts = l.parts_of_word(), words = l.words_per_block();
         const int terms_per_word = l.pairs() ? 2 : 1;
         Expr all_words = (in.terms + terms_per_word - 1) / terms_per_word;
-        auto packed = [&](const Expr &at) {
-            return in.weight(lane, min(block * words + at, all_words - 1), which, clamp(panel, 0, in.panels - 1));
+        auto packed = [&](const Expr &at) { return in.weight(lane, at, which, clamp(panel, 0, in.panels - 1)); };
+        auto part_of = [&](const Expr &packed_word) {
+            if (parts == 1) return packed_word;
+            return Halide::reinterpret<float>(select(part == 0, packed_word << 16, packed_word & Expr(uint32_t(0xffff0000))));
         };
-        l.terms(lane, part, word, which, panel, block) =
-            parts == 2 ? Halide::reinterpret<float>(select(part == 0, packed(word) << 16, packed(word) & Expr(uint32_t(0xffff0000))))
-                       : packed(word);
+        l.terms(lane, part, word, which, panel, block) = part_of(packed(min(block * words + word, all_words - 1)));
 
         Expr ahead = word + l.blocking.words_ahead;
         if (l.blocking.copies_weights) ahead = min(ahead, words - 1);
         Expr now = l.terms(lane, part, word, which, panel, block), later = l.terms(lane, part, ahead, which, panel, block);
+        if (l.blocking.into_next_panel) later = part_of(packed(unsafe_promise_clamped(block * words + ahead, 0, all_words - 1)));
         l.fed(lane, part, word, which, panel, block) = l.blocking.words_ahead > 0 ? with_prefetch(now, later) : now;
 
         l.blocks = Halide::RDom(0, (all_words + words - 1) / words, "blocks");
