@@ -1,6 +1,6 @@
 # cmake -D PROGRAM=... -D PREFIX=... -D "FILTER=..." -D "PROPERTIES=list" -D FILE=... -P discover_suites.cmake: writes a file for CTest in
 # which each suite of the gtest program is a test, of those that the filter lets through. A suite's instances with several sets of parameters
-# ("Machines/Softmax", "Devices/Softmax") are one.
+# ("Machines/Softmax", "Cuda/Softmax") are one, but for those that the filter leaves out.
 execute_process(COMMAND "${PROGRAM}" --gtest_list_tests "--gtest_filter=${FILTER}" OUTPUT_VARIABLE listing COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "(^|\n)[A-Za-z0-9_/]+[.]" lines "${listing}")
 set(suites "")
@@ -13,9 +13,10 @@ if(NOT suites)
     message(FATAL_ERROR "${PROGRAM} has no suite that matches ${FILTER}")
 endif()
 
+string(REGEX MATCH "-.*" left_out "${FILTER}")
 set(tests "")
 foreach(suite IN LISTS suites)
-    string(APPEND tests "add_test([=[${PREFIX}.${suite}]=] [=[${PROGRAM}]=] --gtest_brief=1 [=[--gtest_filter=${suite}.*:*/${suite}.*]=])\n")
+    string(APPEND tests "add_test([=[${PREFIX}.${suite}]=] [=[${PROGRAM}]=] --gtest_brief=1 [=[--gtest_filter=${suite}.*:*/${suite}.*${left_out}]=])\n")
     string(APPEND tests "set_tests_properties([=[${PREFIX}.${suite}]=] PROPERTIES")
     foreach(word IN LISTS PROPERTIES)
         string(APPEND tests " [=[${word}]=]")

@@ -44,11 +44,16 @@ bool has_cuda() {
 
 } // namespace
 
-std::vector<Target> device_targets() {
-    std::vector<Target> targets;
-    if (has_opencl()) targets.emplace_back("x86-64-linux-opencl-cl_doubles");
-    if (has_cuda()) targets.emplace_back("x86-64-linux-cuda-cuda_capability_75");
-    return targets;
+std::vector<Target> cuda_targets() {
+    if (!has_cuda()) return {};
+    return {Target("x86-64-linux-cuda-cuda_capability_75")};
+}
+
+Target opencl_target() { return Target("x86-64-linux-opencl-cl_doubles"); }
+
+std::string why_not_here(const Target &target) {
+    if (!target.has_feature(Target::OpenCL) || has_opencl()) return "";
+    return "there is no OpenCL device; apt-get install pocl-opencl-icd ocl-icd-libopencl1 brings one that is the CPU";
 }
 
 std::string name_of_target(const Target &target) {

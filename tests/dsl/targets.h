@@ -11,9 +11,14 @@ namespace attune::test {
 /** Those whose instructions this machine has, best first; plain x86-64 always is one. */
 std::vector<Halide::Target> runnable_targets();
 
-/** Those that schedules for CUDA can be tried on here: OpenCL where a library of it is found that has a device, which PoCL has without a
- * GPU, and CUDA where a driver is. Often there are none. */
-std::vector<Halide::Target> device_targets();
+/** CUDA, which schedules for it can be tried on where there is a driver and a device; otherwise none. */
+std::vector<Halide::Target> cuda_targets();
+
+/** OpenCL, as which plain schedules for CUDA run too: with PoCL on the CPU, without a GPU. */
+Halide::Target opencl_target();
+
+/** Why nothing can run on the target here, for a test that is skipped to say: OpenCL without a device. Otherwise empty. */
+std::string why_not_here(const Halide::Target &target);
 
 /** "avx512", "avx2" or "x86_64"; "opencl" or "cuda". */
 std::string name_of_target(const Halide::Target &target);
