@@ -1,5 +1,6 @@
 // Attention on tensor cores. Its arguments are those of every attention kernel for CUDA: see docs/design.md.
 #include "dsl/attention_fragments.h"
+#include "dsl/axes.h"
 #include "generators/bind.h"
 #include "schedules/cuda/cuda.h"
 #include "schedules/cuda/private_registers.h"
@@ -7,9 +8,9 @@
 
 namespace attune::generators {
 
-/** q, k and v are words of two channels, in rows that start at multiples of 16 bytes. `out` is (word % 4, word / 4, token, head, batch) and
- * lse (0, token, head, batch), so that each thread's part is a box of them. Buffers that aren't used are never relied on, but may be read:
- * they point to some memory of the device, with strides of 0.
+/** q, k and v are words of two channels, in rows that start at multiples of 16 bytes. Pages have a power of two of tokens. `out` is (word %
+ * 4, word / 4, token, head, batch) and lse (0, token, head, batch), so that each thread's part is a box of them. Buffers that aren't used
+ * are never relied on, but may be read: they point to some memory of the device, with strides of 0.
  *
  * A schedule of split-KV takes `keys_per_chunk` after all other inputs, and after the outputs has one more, memory for the chunks' states:
  * (channel % 2, channel / 2 % 4, channel / 8, row, tile, kv head, batch), strides 1, 2, 8 and from the row on multiples of 4. A row has 8
@@ -24,7 +25,7 @@ public:
     Input<Buffer<int32_t, 1>> lengths{"lengths"}, offsets{"offsets"};      // (batch)
     Input<Buffer<float, 1>> sinks{"sinks"};                                // (head)
     Input<Buffer<float, 4>> bias{"bias"};                                  // (key, query, head, batch)
-    Input<Buffer<int32_t, 2>> pages{"pages"};                              // not supported: keys lie in one piece
+    Input<Buffer<int32_t, 2>> pages{"pages"};                              // (page of the item, batch): page of k and v
     Input<int32_t> use_lengths{"use_lengths"}, use_offsets{"use_offsets"}, use_sinks{"use_sinks"}, use_bias{"use_bias"};
     Input<int32_t> use_alibi{"use_alibi"}, use_pages{"use_pages"};
     Input<int32_t> offset{"offset"}, left{"left"}, right{"right"}; // query i attends to keys i + offset - left ... i + offset + right
@@ -56,8 +57,25 @@ public:
     }
 
 private:
+    const Halide::Var word{"word"};
     Input<int32_t> *keys_per_chunk = nullptr;
     Output<Buffer<float, 7>> *partial = nullptr;
+
+    // Keys or values (word, token, head, batch) out of their pages. No branch and no division: these would be between copies that are to
+    // be on their way together. Without pages the table is read all the same, at its beginning.
+    Halide::Func unpaged(const char *name, Input<Buffer<uint32_t, 4>> &tensor) {
+        using namespace dsl::axes;
+        using Halide::select, Halide::unsafe_promise_clamped;
+        const Halide::Expr paged = use_pages != 0, size = tensor.dim(1).extent(), count = tensor.dim(3).extent();
+        const Halide::Expr nth = token >> select(paged, count_trailing_zeros(size), 31);
+        const Halide::Expr in_page = token & select(paged, size - 1, -1);
+        const Halide::Expr entry =
+            pages(unsafe_promise_clamped(nth, 0, pages.dim(0).extent() - 1), unsafe_promise_clamped(batch, 0, pages.dim(1).extent() - 1));
+        const Halide::Expr page = unsafe_promise_clamped(select(paged, clamp(entry, 0, count - 1), batch), 0, count - 1);
+        Halide::Func f(name);
+        f(word, token, head, batch) = tensor(word, unsafe_promise_clamped(in_page, 0, size - 1), head, page);
+        return f;
+    }
 
     dsl::FragmentInputs inputs() {
         // With N and M of at most 2^28 an offset beyond this puts all keys on one side of all queries, no limit is twice as far, and sums
@@ -70,7 +88,8 @@ private:
         const auto length_of = [this](const Halide::Expr &batch) { return clamp(select(use_lengths != 0, lengths(batch), keys), 0, keys); };
         dsl::FragmentInputs in;
         in.element = bfloat ? Halide::BFloat(16) : Halide::Float(16);
-        in.query = query, in.key = key, in.value = value, in.bias = bias, in.sinks = sinks;
+        in.query = query, in.key = unpaged("unpaged_key", key), in.value = unpaged("unpaged_value", value);
+        in.bias = bias, in.sinks = sinks;
         in.queries = query.dim(1).extent(), in.keys = keys, in.heads = query.dim(2).extent();
         in.heads_per_group = query.dim(2).extent() / key.dim(2).extent();
         in.mask = dsl::Mask([=](const dsl::Cell &cell) {
@@ -102,6 +121,9 @@ private:
         for (auto *vector : {&lengths, &offsets})
             vector->dim(0).set_min(0).set_stride(Halide::Expr());
         sinks.dim(0).set_min(0).set_stride(Halide::Expr());
+        pages.dim(0).set_stride(Halide::Expr());
+        for (int axis : {0, 1})
+            pages.dim(axis).set_min(0);
         bias.dim(0).set_stride(Halide::Expr());
         for (int axis = 0; axis < 4; axis++)
             bias.dim(axis).set_min(0);

@@ -80,12 +80,13 @@ private:
         return f;
     }
 
-    // Keys or values (channel, token, head, batch) out of their pages.
+    // Keys or values (channel, token, head, batch) out of their pages. Entries of the table may be anything where there are no tokens.
     Halide::Func unpaged(const char *name, Input<Buffer<void, 4>> &tensor) {
         using namespace dsl::axes;
         const Halide::Expr size = tensor.dim(1).extent(), paged = use_pages != 0;
         const Halide::Expr nth = Halide::cast<int32_t>(Halide::cast<uint32_t>(token) / Halide::cast<uint32_t>(size));
-        const Halide::Expr page = dsl::branch(paged, pages(within(nth, pages.dim(0)), within(batch, pages.dim(1))), batch);
+        const Halide::Expr entry = pages(within(nth, pages.dim(0)), within(batch, pages.dim(1)));
+        const Halide::Expr page = dsl::branch(paged, clamp(entry, 0, tensor.dim(3).extent() - 1), batch);
         Halide::Func f(name);
         f(dim, token, head, batch) =
             tensor(dim, within(dsl::branch(paged, token - nth * size, token), tensor.dim(1)), head, within(page, tensor.dim(3)));

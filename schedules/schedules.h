@@ -87,6 +87,8 @@ void simt_rotary_table(const dsl::RotaryTable &table, const Machine &machine);
 void simt_sinusoidal(const dsl::Sinusoidal &sinusoidal, const Machine &machine);
 void simt_token_positions(const dsl::TokenPositions &positions, const Machine &machine);
 void simt_add_positions(const dsl::AddPositions &added, const Machine &machine);
+void simt_cache_write(const dsl::CacheWrite &write, const Machine &machine);
+void simt_cache_counts(const dsl::CacheCounts &counts, const Machine &machine);
 
 } // namespace cuda
 } // namespace attune::schedules

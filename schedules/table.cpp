@@ -161,4 +161,18 @@ const std::vector<AddPositionsSchedule> &add_positions_schedules() {
     return table;
 }
 
+const std::vector<CacheWriteSchedule> &cache_write_schedules() {
+    static const std::vector<CacheWriteSchedule> table = {
+        {"simt", "cuda", "a warp along the channels, a thread an element", no_shape, cuda::simt_cache_write},
+    };
+    return table;
+}
+
+const std::vector<CacheCountsSchedule> &cache_counts_schedules() {
+    static const std::vector<CacheCountsSchedule> table = {
+        {"simt", "cuda", "a thread a batch item", no_shape, cuda::simt_cache_counts},
+    };
+    return table;
+}
+
 } // namespace attune::schedules

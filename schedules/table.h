@@ -7,6 +7,7 @@
 #include "dsl/attention.h"
 #include "dsl/attention_tiles.h"
 #include "dsl/attention_weights.h"
+#include "dsl/cache.h"
 #include "dsl/decode.h"
 #include "dsl/linear.h"
 #include "dsl/merge.h"
@@ -43,6 +44,8 @@ using RotaryTableSchedule = Schedule<dsl::RotaryTable, int>;
 using SinusoidalSchedule = Schedule<dsl::Sinusoidal, int>;
 using TokenPositionsSchedule = Schedule<dsl::TokenPositions, int>;
 using AddPositionsSchedule = Schedule<dsl::AddPositions, int>;
+using CacheWriteSchedule = Schedule<dsl::CacheWrite, int>;
+using CacheCountsSchedule = Schedule<dsl::CacheCounts, int>;
 
 const std::vector<AttentionSchedule> &attention_schedules();
 const std::vector<TilesSchedule> &tiles_schedules();   // of attention, in the form for blocks of threads
@@ -61,6 +64,8 @@ const std::vector<RotaryTableSchedule> &rotary_table_schedules();
 const std::vector<SinusoidalSchedule> &sinusoidal_schedules();
 const std::vector<TokenPositionsSchedule> &token_positions_schedules();
 const std::vector<AddPositionsSchedule> &add_positions_schedules();
+const std::vector<CacheWriteSchedule> &cache_write_schedules();
+const std::vector<CacheCountsSchedule> &cache_counts_schedules();
 
 /** The names in a table of the schedules for a device, comma-separated. */
 template <typename Entry> std::string names(const std::vector<Entry> &table, const std::string &device = "x86") {

@@ -2,6 +2,7 @@
 
 #include "attention_cache.h"
 #include "attention_checks.h"
+#include "cuda_cache.h"
 #include "error.h"
 #include "integers.h"
 #include "tensor.h"
@@ -28,8 +29,8 @@ Status check_scale(const attune_cache &cache, const attune_tensor *scale, const 
 Status check_tensors(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
     const attune_cache &cache = *args.cache;
     const attune_type type = plan.kernel->cache_dtype;
-    ATTUNE_TRY(check_tensor(cache.k, {"cache.k", type, 4, 4, Role::output, true}));
-    ATTUNE_TRY(check_tensor(cache.v, {"cache.v", type, 4, 4, Role::output, true}));
+    ATTUNE_TRY(check_tensor(cache.k, {"cache.k", type, 4, 4, Role::output, true, plan.device}));
+    ATTUNE_TRY(check_tensor(cache.v, {"cache.v", type, 4, 4, Role::output, true, plan.device}));
     const int64_t pages = cache.block_table ? cache.k.extent[0] : s.batch;
     ATTUNE_REQUIRE(pages > 0 || s.batch == 0, "cache.k.extent[0] is 0; it must be 1 or more pages");
     ATTUNE_TRY(check_extents(cache.k, "cache.k",
@@ -46,8 +47,20 @@ Status check_tensors(const attune_attention_plan &plan, const attune_attention_a
     return check_scale(cache, cache.v_scale, "cache.v_scale", type == ATTUNE_I8);
 }
 
+/** Its form; what stands in it is looked at later. */
+Status check_table_form(const attune_attention_plan &plan, const attune_cache &cache, const AttentionShape &s) {
+    if (!cache.block_table) return {};
+    const attune_tensor &table = *cache.block_table;
+    if (plan.device == ATTUNE_CUDA)
+        ATTUNE_TRY(check_tensor(table, {"cache.block_table", ATTUNE_I32, 2, 2, Role::input, false, ATTUNE_CUDA}));
+    else
+        ATTUNE_TRY(check_integers(table, "cache.block_table", 2));
+    ATTUNE_REQUIRE(table.extent[0] == s.batch, "cache.block_table.extent[0] is {}; it must be {}, the batch of q", table.extent[0],
+                   s.batch);
+    return {};
+}
+
 Status check_capacity(const attune_cache &cache) {
-    if (cache.block_table) ATTUNE_TRY(check_integers(*cache.block_table, "cache.block_table", 2));
     const int64_t limit = INT32_MAX / (cache.ring ? 2 : 1);
     ATTUNE_REQUIRE(cache_capacity(cache) <= limit, "the cache has room for {} tokens an item; it must be at most {}", cache_capacity(cache),
                    limit);
@@ -78,8 +91,6 @@ Status check_table(const attune_cache &cache, const AttentionShape &s) {
     if (!cache.block_table) return {};
     const attune_tensor &table = *cache.block_table;
     const int64_t pages = cache.k.extent[0];
-    ATTUNE_REQUIRE(table.extent[0] == s.batch, "cache.block_table.extent[0] is {}; it must be {}, the batch of q", table.extent[0],
-                   s.batch);
     for (int64_t b = 0; cache.k.extent[2] > 0 && b < s.batch; ++b)
         for (int64_t p = 0; p < entries_of(cache, s, b); ++p) {
             const int64_t page = read_integer(table, b, p);
@@ -163,10 +174,14 @@ Status check_cache(const attune_attention_plan &plan, const attune_attention_arg
         return {};
     }
     ATTUNE_TRY(check_struct(args.cache, "cache", "attune_cache_init"));
+    const bool on_gpu = plan.device == ATTUNE_CUDA;
+    if (on_gpu) ATTUNE_TRY(check_cache_kind(*args.cache));
     ATTUNE_TRY(check_plan(plan, args));
-    ATTUNE_TRY(check_given_offsets(args, s));
+    if (!on_gpu) ATTUNE_TRY(check_given_offsets(args, s));
     ATTUNE_TRY(check_tensors(plan, args, s));
+    ATTUNE_TRY(check_table_form(plan, *args.cache, s));
     ATTUNE_TRY(check_capacity(*args.cache));
+    if (on_gpu) return check_device_cache(args, s);
     ATTUNE_TRY(check_lengths(*args.cache, s));
     return check_table(*args.cache, s);
 }

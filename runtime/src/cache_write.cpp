@@ -1,4 +1,5 @@
-// New tokens into a cache, in place: strided copies, no kernel.
+// New tokens into a cache, in place: strided copies on the CPU, a kernel on a GPU.
+#include "cuda_cache.h"
 #include "error.h"
 #include "interval_table.h"
 #include "overlap.h"
@@ -17,8 +18,9 @@ Status check_type(const attune_tensor &tensor, const char *name) {
 
 Status check_tensors(const attune_cache_write_args &args) {
     ATTUNE_TRY(check_type(args.cache, "cache"));
-    ATTUNE_TRY(check_tensor(args.cache, {"cache", args.cache.type, 2, ATTUNE_MAX_RANK, Role::output, false}));
-    return check_tensor(args.update, {"update", args.cache.type, args.cache.rank, args.cache.rank, Role::input, false});
+    ATTUNE_TRY(check_device(args.cache.device, "cache"));
+    ATTUNE_TRY(check_tensor(args.cache, {"cache", args.cache.type, 2, ATTUNE_MAX_RANK, Role::output, false, args.cache.device}));
+    return check_tensor(args.update, {"update", args.cache.type, args.cache.rank, args.cache.rank, Role::input, false, args.cache.device});
 }
 
 /** Makes the axis one counted from the start. Axis 0 is the batch, whose items have starts of their own. */
@@ -40,6 +42,10 @@ Status check_shapes(const attune_cache_write_args &args, int32_t axis) {
 Status check_starts(const attune_cache_write_args &args, int32_t axis) {
     if (!args.starts) return {};
     const attune_tensor &starts = *args.starts;
+    if (args.cache.device == ATTUNE_CUDA) {
+        ATTUNE_TRY(check_tensor(starts, {"starts", ATTUNE_I32, 1, 1, Role::input, false, ATTUNE_CUDA}));
+        return check_extents(starts, "starts", {{args.cache.extent[0], "the batch of cache"}});
+    }
     const int type = raw_value(starts.type);
     ATTUNE_REQUIRE(type == ATTUNE_I32 || type == ATTUNE_I64, "starts.type is {}; it must be ATTUNE_I32 ({}) or ATTUNE_I64 ({})", type,
                    static_cast<int>(ATTUNE_I32), static_cast<int>(ATTUNE_I64));
@@ -83,15 +89,17 @@ extern "C" void attune_cache_write_args_init(attune_cache_write_args *args) {
     args->axis = -2;
 }
 
-extern "C" attune_status attune_cache_write(const attune_cache_write_args *args) {
+extern "C" attune_status attune_cache_write(const attune_cache_write_args *args, attune_call *call) {
     return guarded([&]() -> Status {
         ATTUNE_TRY(check_struct(args, "args", "attune_cache_write_args_init"));
+        ATTUNE_TRY(check_call(call));
         ATTUNE_TRY(check_tensors(*args));
         int32_t axis = 0;
         ATTUNE_TRY(check_axis(args->axis, args->cache.rank, axis));
         ATTUNE_TRY(check_shapes(*args, axis));
         ATTUNE_TRY(check_starts(*args, axis));
         ATTUNE_TRY(check_overlaps(*args));
+        if (args->cache.device == ATTUNE_CUDA) return cache_write_on_device(*args, axis, call);
         for (int64_t b = 0; has_elements(args->update) && b < args->cache.extent[0]; ++b)
             write_item(*args, axis, b);
         return {};

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <initializer_list>
 
+#include "cuda_cache.h"
 #include "cuda_scratch.h"
 #include "cuda_split.h"
 #include "error.h"
@@ -34,6 +35,13 @@ HalideBuffer bias_buffer(const attune_attention_args &args, const AttentionShape
     return HalideBuffer(bias, {s.batch, s.heads, s.queries, s.keys});
 }
 
+/** The block table of a cache. */
+HalideBuffer pages_buffer(const attune_attention_args &args) {
+    const attune_tensor table = or_nothing(args.cache ? args.cache->block_table : nullptr, args.q, ATTUNE_I32, 2);
+    return HalideBuffer(table.data, ATTUNE_I32,
+                        {{table.extent[0], effective_stride(table, 0)}, {table.extent[1], effective_stride(table, 1)}}, ATTUNE_CUDA);
+}
+
 HalideBuffer vector_buffer(const attune_tensor *given, const attune_tensor &q, attune_type type) {
     const attune_tensor tensor = or_nothing(given, q, type, 1);
     return HalideBuffer(tensor.data, type, {{tensor.extent[0], given && tensor.extent[0] > 1 ? tensor.stride[0] : 0}}, ATTUNE_CUDA);
@@ -55,10 +63,10 @@ public:
                   const AttentionShape &s, const CudaWindow &window, const attune_tensor &lse)
         : kernel_(kernel), q_(args.q, 4), k_(args.k, 4), v_(args.v, 4), lengths_(vector_buffer(args.key_lengths, args.q, ATTUNE_I32)),
           offsets_(vector_buffer(window.use_offsets ? args.offsets : nullptr, args.q, ATTUNE_I32)),
-          sinks_(vector_buffer(args.sinks, args.q, ATTUNE_F32)), bias_(bias_buffer(args, s)),
-          pages_(or_nothing(nullptr, args.q, ATTUNE_I32, 2), 2), out_(args.out, 4), lse_(lse, 3), use_lengths_(args.key_lengths != nullptr),
-          use_offsets_(window.use_offsets), use_sinks_(args.sinks != nullptr), use_bias_(args.bias != nullptr),
-          use_alibi_(plan.score.find(ScoreKind::alibi) != nullptr), offset_(window.offset), left_(window.left), right_(window.right),
+          sinks_(vector_buffer(args.sinks, args.q, ATTUNE_F32)), bias_(bias_buffer(args, s)), pages_(pages_buffer(args)), out_(args.out, 4),
+          lse_(lse, 3), use_lengths_(args.key_lengths != nullptr), use_offsets_(window.use_offsets), use_sinks_(args.sinks != nullptr),
+          use_bias_(args.bias != nullptr), use_alibi_(plan.score.find(ScoreKind::alibi) != nullptr),
+          use_pages_(args.cache && args.cache->block_table), offset_(window.offset), left_(window.left), right_(window.right),
           keys_(static_cast<int32_t>(s.keys)), scale_(scale_of(args, s.head_dim)), softcap_(softcap_of(plan, args)),
           temperature_(kernel_temperature(args.temperature)) {
         if (kernel.word_channels != 2) return;
@@ -87,7 +95,7 @@ private:
 
     const attune_kernel &kernel_;
     HalideBuffer q_, k_, v_, lengths_, offsets_, sinks_, bias_, pages_, out_, lse_;
-    int32_t use_lengths_, use_offsets_, use_sinks_, use_bias_, use_alibi_, use_pages_ = 0;
+    int32_t use_lengths_, use_offsets_, use_sinks_, use_bias_, use_alibi_, use_pages_;
     int32_t offset_, left_, right_, keys_;
     float scale_, softcap_, temperature_;
     void *arguments_[common + 4] = {nullptr,      q_.get(),    k_.get(),      v_.get(),      lengths_.get(), offsets_.get(),
@@ -114,14 +122,15 @@ Status place_lse(const attune_attention_args &args, const AttentionShape &s, Dev
 /** One run on one device, whose arguments have been checked. */
 class CudaRun {
 public:
-    CudaRun(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &shape, const CudaWindow &window)
-        : plan_(plan), kernel_(kernel_for(plan, args, shape)), args_(args), shape_(shape), window_(window) {}
+    CudaRun(const attune_attention_plan &plan, const DeviceCache &cache, const AttentionShape &shape, const CudaWindow &window)
+        : plan_(plan), kernel_(kernel_for(plan, cache.args(), shape)), cache_(cache), args_(cache.args()), shape_(shape), window_(window) {}
 
     Status run(const CudaDevice &device, Call &call) const {
         DeviceScratch scratch(device, call);
         attune_tensor lse = {};
         ATTUNE_TRY(place_lse(args_, shape_, scratch, lse));
         if (splits_keys(kernel_)) return run_split(device, lse, call);
+        ATTUNE_TRY(cache_.append());
         return CudaArguments(plan_, kernel_, args_, shape_, window_, lse).run(call);
     }
 
@@ -134,6 +143,7 @@ private:
         const int64_t at_once = items_at_once(size, shape_.batch);
         DeviceScratch states(device, call);
         ATTUNE_TRY(states.allocate("split-KV decoding", at_once * size.item() * 4));
+        ATTUNE_TRY(cache_.append());
         for (int64_t first = 0; first < shape_.batch; first += at_once) {
             AttentionShape shape = shape_;
             shape.batch = std::min(at_once, shape_.batch - first);
@@ -147,6 +157,7 @@ private:
 
     const attune_attention_plan &plan_;
     const attune_kernel &kernel_;
+    const DeviceCache &cache_;
     const attune_attention_args &args_;
     const AttentionShape &shape_;
     const CudaWindow &window_;
@@ -168,11 +179,13 @@ Status run_cuda_attention(const attune_attention_plan &plan, const attune_attent
     CudaDevice device;
     ATTUNE_TRY(find_cuda_device(device));
     ATTUNE_TRY(check_capability(kernel_for(plan, args, shape), device));
-    if (shape.batch == 0 || shape.heads == 0 || shape.queries == 0) return {};
     Call scope(call);
     use_device(device, scope);
+    DeviceCache cache(device, scope);
+    ATTUNE_TRY(cache.fill(args, shape));
+    if (shape.batch == 0 || shape.heads == 0 || shape.queries == 0) return cache.append();
     if (shape.keys == 0) return answer_without_keys(device, args, scope);
-    return CudaRun(plan, args, shape, window).run(device, scope);
+    return CudaRun(plan, cache, shape, window).run(device, scope);
 }
 
 } // namespace attune::runtime

@@ -3,6 +3,7 @@
 
 #include "attention_operands.h"
 #include "cuda_attention.h"
+#include "cuda_cache.h"
 #include "error.h"
 #include "tensor.h"
 
@@ -31,12 +32,11 @@ Status check_refused(const attune_attention_args &args) {
                    {"key_positions", args.key_positions != nullptr},
                    {"position_table", args.position_table != nullptr},
                    {"dropout", args.dropout != 0},
-                   {"params", args.param_count != 0},
-                   {"cache", args.cache != nullptr}};
+                   {"params", args.param_count != 0}};
     for (const auto &argument : refused)
         if (argument.given)
             return fail(ATTUNE_UNSUPPORTED,
-                        "{} is given; attention on device cuda takes lse, bias, sinks, key_lengths and offsets beside q, "
+                        "{} is given; attention on device cuda takes lse, bias, sinks, key_lengths, offsets and a cache beside q, "
                         "k, v and out",
                         argument.name);
     return {};
@@ -61,10 +61,24 @@ Status check_words(const attune_kernel &kernel, const attune_tensor &t, const ch
     return {};
 }
 
+const char *name_of_keys(const attune_attention_args &args) { return args.cache ? "cache.k" : "k"; }
+const char *name_of_values(const attune_attention_args &args) { return args.cache ? "cache.v" : "v"; }
+
+/** Kernels of words find a key's page by a shift. */
+Status check_page_size(const attune_kernel &kernel, const attune_attention_args &args) {
+    if (kernel.word_channels == 0 || !args.cache || !args.cache->block_table) return {};
+    const int64_t size = args.cache->k.extent[2];
+    ATTUNE_REQUIRE((size & (size - 1)) == 0, "cache.k.extent[2] is {}; with a block table it must be a power of two for the kernel {}",
+                   size, kernel.name);
+    return {};
+}
+
+/** `args` are as kernels read them: k and v may be those of the cache. */
 Status check_alignments(const attune_kernel &kernel, const attune_attention_args &args) {
     ATTUNE_TRY(check_words(kernel, args.q, "q"));
-    ATTUNE_TRY(check_words(kernel, args.k, "k"));
-    ATTUNE_TRY(check_words(kernel, args.v, "v"));
+    ATTUNE_TRY(check_words(kernel, args.k, name_of_keys(args)));
+    ATTUNE_TRY(check_words(kernel, args.v, name_of_values(args)));
+    ATTUNE_TRY(check_page_size(kernel, args));
     return check_words(kernel, args.out, "out");
 }
 
@@ -77,7 +91,8 @@ Status check_sizes(const attune_kernel &kernel, const attune_attention_args &arg
     const struct {
         const char *name;
         const attune_tensor *tensor;
-    } tensors[] = {{"q", &args.q}, {"k", &args.k}, {"v", &args.v}, {"out", &args.out}, {"bias", args.bias}, {"lse", args.lse}};
+    } tensors[] = {{"q", &args.q},     {name_of_keys(args), &args.k}, {name_of_values(args), &args.v},
+                   {"out", &args.out}, {"bias", args.bias},           {"lse", args.lse}};
     for (const auto &[name, tensor] : tensors) {
         if (!tensor) continue;
         const int64_t unit = tensor->type == args.q.type && kernel.word_channels == 2 ? 2 : 1;
@@ -94,7 +109,8 @@ Status check_inputs(const attune_attention_plan &plan, const attune_attention_ar
     ATTUNE_TRY(check_lse(args.lse, s, ATTUNE_CUDA));
     ATTUNE_REQUIRE(!args.offsets || !args.has_offset, "offset is {} and offsets is given too; only one may be", args.offset);
     ATTUNE_TRY(check_device_integers(args.offsets, "offsets", s));
-    ATTUNE_REQUIRE(args.key_lengths || !plan.cuda_mask.lengths, "the mask names lengths, which needs key_lengths; none is given");
+    ATTUNE_REQUIRE(args.key_lengths || args.cache || !plan.cuda_mask.lengths,
+                   "the mask names lengths, which needs key_lengths; none is given");
     ATTUNE_TRY(check_device_integers(args.key_lengths, "key_lengths", s));
     ATTUNE_REQUIRE(args.bias || !plan.score.find(ScoreKind::bias), "the score names bias, which needs a tensor bias; none is given");
     ATTUNE_TRY(check_score_tensor(args.bias, "bias", ATTUNE_F32, s, ATTUNE_CUDA));
@@ -103,11 +119,11 @@ Status check_inputs(const attune_attention_plan &plan, const attune_attention_ar
 }
 
 Status place_mask(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s, CudaWindow &window) {
-    const bool given = args.has_offset || args.offsets;
+    const bool of_items = args.offsets || (args.cache && !args.has_offset), given = args.has_offset || of_items;
     ATTUNE_TRY(check_alignment(plan.run_time_mask, s.queries, s.keys, given));
     ATTUNE_TRY(check_score_alignment(plan.score, s.queries, s.keys, given));
     const text::ScoreTerm *alibi = plan.score.find(ScoreKind::alibi);
-    CudaPositions at = {s.queries, s.keys, args.has_offset != 0, args.offsets != nullptr, args.offset, alibi != nullptr, {}};
+    CudaPositions at = {s.queries, s.keys, args.has_offset != 0, of_items, args.offset, alibi != nullptr, {}};
     if (alibi) at.alibi = alibi->alignment;
     return place_cuda_mask(plan.cuda_mask, at, window);
 }
@@ -119,8 +135,9 @@ Status check_cuda_attention(const attune_attention_plan &plan, const attune_atte
     ATTUNE_TRY(check_refused(args));
     ATTUNE_TRY(check_operands(plan, args, shape));
     const attune_kernel &kernel = kernel_for(plan, args, shape);
-    ATTUNE_TRY(check_alignments(kernel, args));
-    ATTUNE_TRY(check_sizes(kernel, args, shape));
+    const attune_attention_args seen = attended(args);
+    ATTUNE_TRY(check_alignments(kernel, seen));
+    ATTUNE_TRY(check_sizes(kernel, seen, shape));
     ATTUNE_TRY(check_inputs(plan, args, shape));
     ATTUNE_TRY(place_mask(plan, args, shape, window));
     return check_overlaps(args);

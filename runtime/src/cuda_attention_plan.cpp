@@ -23,7 +23,7 @@ Status check_cuda_desc(const attune_attention_desc &desc) {
     };
     if (desc.kernel) return refused("kernel", "runs prebuilt kernels alone");
     if (is_given(desc.position)) return refused("position", "takes none: attune_rotary applies one to q and k beforehand");
-    if (desc.cache_dtype == ATTUNE_I8) return refused("cache_dtype ATTUNE_I8", "takes no cache");
+    if (desc.cache_dtype == ATTUNE_I8) return refused("cache_dtype ATTUNE_I8", "has caches of dtype alone");
     return {};
 }
 

@@ -53,12 +53,16 @@ int64_t items_at_once(const ChunkStateSize &size, int64_t batch) { return std::c
 
 BatchItems::BatchItems(const attune_attention_args &args, const attune_tensor &lse, int64_t first, int64_t count)
     : args_(args), lse_(items_of(lse, first, count)) {
-    for (attune_tensor *tensor : {&args_.q, &args_.k, &args_.v, &args_.out})
+    const bool paged = args.cache && args.cache->block_table; // k and v are then of all items
+    for (attune_tensor *tensor : {&args_.q, &args_.out})
         *tensor = items_of(*tensor, first, count);
+    for (attune_tensor *tensor : {&args_.k, &args_.v})
+        if (!paged) *tensor = items_of(*tensor, first, count);
     const auto take = [&](const attune_tensor *&given, attune_tensor &own) {
         if (given) own = items_of(*given, first, count), given = &own;
     };
     take(args_.bias, bias_), take(args_.key_lengths, lengths_), take(args_.offsets, offsets_);
+    if (paged) cache_ = *args.cache, args_.cache = &cache_, take(cache_.block_table, pages_);
 }
 
 } // namespace attune::runtime

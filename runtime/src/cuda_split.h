@@ -43,7 +43,8 @@ public:
 
 private:
     attune_attention_args args_;
-    attune_tensor lse_, bias_ = {}, lengths_ = {}, offsets_ = {};
+    attune_tensor lse_, bias_ = {}, lengths_ = {}, offsets_ = {}, pages_ = {};
+    attune_cache cache_ = {};
 };
 
 } // namespace attune::runtime

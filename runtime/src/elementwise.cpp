@@ -15,12 +15,13 @@ Status find_elementwise(const char *operation, const char *schedule, const attun
     return find_kernel({operation, schedule ? schedule : "vectorized", type}, kernel);
 }
 
-Status find_elementwise(const char *operation, const char *schedule, attune_device device, Call &call, const attune_kernel *&kernel) {
+Status find_elementwise(const char *operation, const char *schedule, attune_device device, Call &call, const attune_kernel *&kernel,
+                        attune_type type) {
     if (device != ATTUNE_CUDA) return find_elementwise(operation, schedule, kernel);
     CudaDevice gpu;
     ATTUNE_TRY(find_cuda_device(gpu));
     use_device(gpu, call);
-    KernelQuery query = {operation, schedule ? schedule : "simt", ATTUNE_F32};
+    KernelQuery query = {operation, schedule ? schedule : "simt", type};
     query.device = ATTUNE_CUDA, query.capability = gpu.capability;
     return find_kernel(query, kernel);
 }

@@ -11,8 +11,10 @@ namespace attune::runtime {
 /** The prebuilt kernel of an operation for tensors of `type`; `schedule` may be nullptr. */
 Status find_elementwise(const char *operation, const char *schedule, const attune_kernel *&kernel, attune_type type = ATTUNE_F32);
 
-/** The same for tensors on `device`. On ATTUNE_CUDA the kernel launches on the GPU found here, which becomes the call's. */
-Status find_elementwise(const char *operation, const char *schedule, attune_device device, Call &call, const attune_kernel *&kernel);
+/** The same for tensors on `device`, `type` being that of kernels of ATTUNE_CUDA alone. They launch on the GPU found here, which becomes
+ * the call's. */
+Status find_elementwise(const char *operation, const char *schedule, attune_device device, Call &call, const attune_kernel *&kernel,
+                        attune_type type = ATTUNE_F32);
 
 /** Checks x and y: f32, the same shape, y apart from x or x itself; innermost stride 1 unless `any_strides`; both
  * on `device`. */

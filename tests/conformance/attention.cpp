@@ -39,7 +39,7 @@ private:
         write.cache = view(present);
         if (past.data) {
             write.update = view(past);
-            const attune_status status = attune_cache_write(&write);
+            const attune_status status = attune_cache_write(&write, nullptr);
             if (status != ATTUNE_OK) return status;
         }
         write.update = tokens;
@@ -47,7 +47,7 @@ private:
         const attune_tensor starts_view = attune_contiguous(const_cast<int64_t *>(starts.data()), ATTUNE_I64, 1, tokens.extent);
         write.starts = &starts_view;
         tokens = write.cache;
-        return attune_cache_write(&write);
+        return attune_cache_write(&write, nullptr);
     }
 
     /** Query 0 stands after the past, or so that the last query stands at the last valid key; without either, at key 0. */

@@ -42,5 +42,5 @@ const char *onnx_tensor_scatter(const OnnxTensorScatter *node) {
     args.axis = node->axis, args.circular = node->circular;
     const attune_tensor starts = view(node->write_indices);
     args.starts = node->write_indices.data ? &starts : nullptr;
-    return message(attune_cache_write(&args));
+    return message(attune_cache_write(&args, nullptr));
 }

@@ -89,12 +89,6 @@ const Case refused_cases[] = {
     {"PositionTable", unsupported, "position_table is given", [](DeviceAttention &a) { a.args.position_table = &a.other; }},
     {"Dropout", unsupported, "dropout is given", [](DeviceAttention &a) { a.args.dropout = 0.5f; }},
     {"Params", unsupported, "params is given", [](DeviceAttention &a) { a.args.param_count = 1; }},
-    {"Cache", unsupported, "cache is given",
-     [](DeviceAttention &a) {
-         static attune_cache cache;
-         attune_cache_init(&cache);
-         a.args.cache = &cache;
-     }},
 };
 
 const Case plan_cases[] = {

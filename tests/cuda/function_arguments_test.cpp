@@ -77,7 +77,43 @@ TEST(CudaFunctions, RotaryReadsNoRowsOfItsOwn) {
 TEST(CudaFunctions, OthersAreForTheCpu) {
     Memory m;
     expect_message(add_positions(m.x, m.y), ATTUNE_INVALID_ARGUMENT, "x.device is cuda; it must be cpu, where this call runs");
-    expect_message(cache_write(on_cuda({m.floats.data(), {2, 4, 4}}), m.host), ATTUNE_INVALID_ARGUMENT, "cache.device is cuda");
+}
+
+TEST(CudaFunctions, CacheWriteTakesDeviceTensors) {
+    Memory m;
+    seen_cache().clear();
+    int stream = 0;
+    Call call = Call::on(&stream);
+    int32_t numbers[2] = {};
+    const TensorView starts = on_cuda({numbers, {2}}), cache = on_cuda({m.floats.data(), {2, 5, 4}});
+    const TensorView update = on_cuda({m.results.data(), {2, 3, 4}});
+    CacheWriteOptions options;
+    options.starts = &starts, options.circular = true;
+    const attune::Status status = cache_write(cache, update, options, &call);
+    ASSERT_TRUE(status.ok()) << status.message;
+    ASSERT_EQ(seen_cache().size(), 1u);
+    const SeenCache &seen = seen_cache()[0];
+    EXPECT_EQ(seen.stream, &stream);
+    EXPECT_EQ(seen.cache.extents, (std::vector<int32_t>{4, 5, 1, 2}));
+    EXPECT_EQ(seen.update.extents, (std::vector<int32_t>{4, 3, 1, 2}));
+    EXPECT_EQ(seen.starts.device, reinterpret_cast<uintptr_t>(numbers));
+    EXPECT_EQ(seen.numbers, (std::vector<int32_t>{1, 0, 1, 5, 2}));
+}
+
+TEST(CudaFunctions, CacheWriteNamesWhatItRefuses) {
+    Memory m;
+    const TensorView cache = on_cuda({m.floats.data(), {2, 4, 4}}), update = on_cuda({m.results.data(), {2, 2, 4}});
+    expect_message(cache_write(cache, TensorView(m.results.data(), {2, 2, 4})), ATTUNE_INVALID_ARGUMENT, "update.device is cpu");
+    int64_t wide[2] = {};
+    const TensorView starts = on_cuda({wide, {2}});
+    CacheWriteOptions options;
+    options.starts = &starts;
+    expect_message(cache_write(cache, update, options), ATTUNE_INVALID_ARGUMENT, "starts.type is i64; it must be i32");
+    int32_t whole[32] = {}, more[16] = {};
+    expect_message(cache_write(on_cuda({whole, {2, 4, 4}}), on_cuda({more, {2, 2, 4}})), ATTUNE_UNSUPPORTED,
+                   "cache.type is i32; on device cuda it must be f32, f16 or bf16");
+    expect_message(cache_write(on_cuda({m.floats.data(), {1, 1, 2, 4, 4}}), on_cuda({m.results.data(), {1, 1, 2, 2, 4}})),
+                   ATTUNE_UNSUPPORTED, "cache.rank is 5; on device cuda it must be 2 to 4");
 }
 
 } // namespace

@@ -19,7 +19,7 @@ struct GoodCacheWrite {
         args.cache = cache.view(), args.update = update.view(), args.starts = &starts_view;
     }
     GoodCacheWrite(const GoodCacheWrite &) = delete;
-    attune_status run() { return attune_cache_write(pointer); }
+    attune_status run() { return attune_cache_write(pointer, nullptr); }
 };
 
 using Good = GoodCacheWrite;

@@ -48,6 +48,26 @@ int note_softmax(const char *name, void **arguments) {
     return 0;
 }
 
+int note_write(const char *name, void **arguments) {
+    Arguments a(arguments);
+    SeenCache seen = {name, a.number<CallContext *>()->cuda_stream, note(a.buffer()), note(a.buffer()), note(a.buffer()), {}, {}, false};
+    for (int i = 0; i < 5; ++i)
+        seen.numbers.push_back(a.number<int32_t>());
+    seen.cache = note(a.buffer()), seen.before_attention = !seen_cuda().kernel;
+    seen_cache().push_back(seen);
+    return 0;
+}
+
+int note_counts(void **arguments) {
+    Arguments a(arguments);
+    SeenCache seen = {"cache_counts", a.number<CallContext *>()->cuda_stream, {}, note(a.buffer()), {}, {}, {}, false};
+    for (int i = 0; i < 3; ++i)
+        seen.numbers.push_back(a.number<int32_t>());
+    seen.cache = note(a.buffer()), seen.before_attention = !seen_cuda().kernel;
+    seen_cache().push_back(seen);
+    return 0;
+}
+
 attune_kernel kernel(const char *name, const char *operation, const char *schedule, attune_type type, int (*call)(void **)) {
     return {sizeof(attune_kernel), name, operation, schedule, "sm_75,sm_80,compute_80", type, type, 0, 0, "", "", "", 0, nullptr, call,
             ATTUNE_CUDA,           0};
@@ -66,6 +86,11 @@ SeenAttention &seen_cuda() {
     return seen;
 }
 
+std::vector<SeenCache> &seen_cache() {
+    static std::vector<SeenCache> seen;
+    return seen;
+}
+
 const attune_kernel fake_cuda_kernels[] = {
     kernel("simt_f32", "attention", "simt", ATTUNE_F32, [](void **a) { return note_attention("simt_f32", a); }),
     kernel("simt_f16", "attention", "simt", ATTUNE_F16, [](void **a) { return note_attention("simt_f16", a); }),
@@ -73,6 +98,9 @@ const attune_kernel fake_cuda_kernels[] = {
     tensor_core_kernel("wgmma_bf16_d64", "sm_103a", "wgmma", [](void **a) { return note_attention("wgmma_bf16_d64", a); }),
     kernel("simt_softmax", "softmax", "simt", ATTUNE_F32, [](void **a) { return note_softmax("simt_softmax", a); }),
     tensor_core_kernel("split_kv_bf16_d64", "sm_80,sm_90,compute_80", "split_kv",
-                       [](void **a) { return note_attention("split_kv_bf16_d64", a, true); })};
+                       [](void **a) { return note_attention("split_kv_bf16_d64", a, true); }),
+    kernel("write_f32", "cache_write", "simt", ATTUNE_F32, [](void **a) { return note_write("write_f32", a); }),
+    kernel("write_f16", "cache_write", "simt", ATTUNE_F16, [](void **a) { return note_write("write_f16", a); }),
+    kernel("counts", "cache_counts", "simt", ATTUNE_F32, note_counts)};
 
 } // namespace attune::runtime

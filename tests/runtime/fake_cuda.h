@@ -29,11 +29,21 @@ struct SeenAttention {
     SeenBuffer partial;
     std::vector<SeenAttention> earlier; // the calls before
 };
+
+/** A call of the kernels `cache_write` and `cache_counts`. */
+struct SeenCache {
+    const char *kernel;
+    void *stream;
+    SeenBuffer update, starts, pages, cache; // of cache_counts starts are the lengths, and cache the counts
+    std::vector<int32_t> numbers;            // in their order
+    bool before_attention;
+};
+std::vector<SeenCache> &seen_cache();
 SeenAttention &seen_cuda();
 
-/** For the registry: "attention" of schedules simt (f32, f16), mma and split_kv (bf16, D 64, words, capability 8.0 up), and softmax of
- * simt. */
+/** For the registry: "attention" of schedules simt (f32, f16), mma and split_kv (bf16, D 64, words, capability 8.0 up), softmax of simt,
+ * and what caches need. */
 extern const attune_kernel fake_cuda_kernels[];
-inline constexpr int fake_cuda_kernel_count = 6;
+inline constexpr int fake_cuda_kernel_count = 9;
 
 } // namespace attune::runtime

@@ -1,6 +1,7 @@
 // A cache of keys and values beside a plain record of what ought to be in it.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct CacheSetting {
     bool tokens_first = false; // memory [pages, tokens, heads, dim]
     attune_type dtype = ATTUNE_F32, cache_dtype = ATTUNE_F32;
     std::string mask = "causal", score = "none", position = "none", schedule; // "": Attune's choice
+    attune_device device = ATTUNE_CPU;
+    /** Runs a step elsewhere: takes the tensors of its arguments there, and what was written back. Empty: they are run as they are. */
+    std::function<Status(const AttentionPlan &, const AttentionArgs &)> run;
 };
 
 /** What one step gave. */

@@ -113,7 +113,8 @@ const char *attune_cpu_class(void);
  * A call launches its kernels on `attune_call.stream`, in the calling thread's current CUDA context (what PyTorch and cudaSetDevice set),
  * or in the primary context of device 0 where the thread has none. It neither copies nor waits: results are there when the stream gets
  * past them, and what a kernel meets while it runs is reported by whoever synchronises. Numbers in device tensors (lengths, offsets,
- * positions) are therefore not checked; kernels clamp lengths to 0 ... M. `threads`, `parallel_for` and workspace_bytes mean nothing.
+ * positions, block tables) are therefore not checked; kernels clamp lengths to 0 ... M, and new tokens that a cache has no place for are
+ * left out. `threads`, `parallel_for` and workspace_bytes mean nothing.
  * The driver, libcuda.so.1, is loaded by the first such call: without one everything on ATTUNE_CPU works. */
 
 /* ATTUNE_OK where there are a driver and a device that Attune's kernels run on (the current context's, or device 0); otherwise
@@ -138,9 +139,9 @@ typedef struct attune_attention_desc {
     const attune_kernel *kernel; /* a kernel from attune_add_kernel, to use instead of the prebuilt ones; or NULL */
     attune_type cache_dtype;     /* ATTUNE_I8: every run has a cache of int8 keys and values; 0: of dtype, where it has one */
     /* ATTUNE_CUDA: every tensor of a run is on the GPU. There a mask is `&` of causal, window, lengths and none, a score softcap and alibi;
-       boolean masks, weights, scores, dropout, caches, documents, block maps, t5 and positions are refused; key_lengths and offsets are
-       i32. bf16 and f16 tensors start at multiples of 16 bytes, and their strides are multiples of 8, where the schedule is "mma" or
-       "split_kv". */
+       boolean masks, weights, scores, dropout, documents, block maps, t5, positions, and caches that are rings or int8 are refused;
+       key_lengths, offsets, and a cache's lengths and block table are i32. bf16 and f16 tensors start at multiples of 16 bytes, their
+       strides are multiples of 8, and pages of a block table have a power of two of tokens, where the schedule is "mma" or "split_kv". */
     attune_device device;
 } attune_attention_desc;
 #define ATTUNE_ATTENTION_DESC_INIT                                                                                                         \
@@ -381,6 +382,8 @@ attune_status attune_kv_cache_layer(const attune_kv_cache *cache, int32_t layer,
 attune_status attune_kv_cache_end(attune_kv_cache *cache);
 
 /* ---- Cache writes: new tokens of each batch item into a cache, in place (ONNX TensorScatter) --------------------------- */
+/* On ATTUNE_CUDA: f32, f16 or bf16, rank 2 to 4, starts i32; a token whose start leaves it no place isn't written, for the numbers can't be
+ * looked at. */
 typedef struct attune_cache_write_args {
     size_t struct_size;
     attune_tensor cache;         /* any type, rank 2 to 8: [B, ..., capacity, ...] */
@@ -390,7 +393,7 @@ typedef struct attune_cache_write_args {
     int32_t circular;            /* non-zero: positions count modulo the capacity; otherwise they must fit */
 } attune_cache_write_args;
 void attune_cache_write_args_init(attune_cache_write_args *args);
-attune_status attune_cache_write(const attune_cache_write_args *args);
+attune_status attune_cache_write(const attune_cache_write_args *args, attune_call *call);
 
 /* ---- Linear layer: y = activation(x W^T + b) + residual; with a gate y = activation(x G^T) (x W^T + b) + residual (SwiGLU and its kin:
  *      Shazeer, arXiv 2002.05202, eq. 6) ---------------------------------------------------------------------------------- */

@@ -329,12 +329,13 @@ struct CacheWriteOptions {
     const TensorView *starts = nullptr; // none: 0
     bool circular = false;
 };
-inline Status cache_write(const TensorView &cache, const TensorView &update, const CacheWriteOptions &options = {}) {
+inline Status cache_write(const TensorView &cache, const TensorView &update, const CacheWriteOptions &options = {},
+                          attune_call *call = nullptr) {
     attune_cache_write_args args;
     attune_cache_write_args_init(&args);
     args.cache = cache, args.update = update;
     args.axis = options.axis, args.starts = options.starts, args.circular = options.circular;
-    return Status::from(attune_cache_write(&args));
+    return Status::from(attune_cache_write(&args, call));
 }
 
 /** What a linear layer is made of: see attune_linear_desc. */

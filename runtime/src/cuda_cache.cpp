@@ -1,0 +1,120 @@
+#include "cuda_cache.h"
+
+#include <cstdlib>
+
+#include "elementwise.h"
+#include "halide_buffer.h"
+#include "registry.h"
+#include "tensor.h"
+
+namespace attune::runtime {
+
+namespace {
+
+constexpr int64_t most_blocks = 65535; // of the grid's axes of heads and items
+
+/** Kernels are made for the bits alone. */
+attune_type type_of_bits(attune_type type) { return element_size(type) == 2 ? ATTUNE_F16 : ATTUNE_F32; }
+
+/** A tensor of any innermost stride. */
+HalideBuffer strided(const attune_tensor &t) {
+    return {t.data,
+            type_of_bits(t.type),
+            {{t.extent[0], effective_stride(t, 0)},
+             {t.extent[1], effective_stride(t, 1)},
+             {t.extent[2], effective_stride(t, 2)},
+             {t.extent[3], effective_stride(t, 3)}},
+            ATTUNE_CUDA};
+}
+
+/** Halide's runtime would allocate a buffer without memory: `instead` stands in, and isn't read. */
+HalideBuffer integers_or(const attune_tensor &given, const attune_tensor &instead) {
+    if (!given.data) return {instead.data, ATTUNE_I32, {{1, 0}}, ATTUNE_CUDA};
+    return {given.data, ATTUNE_I32, {{given.extent[0], effective_stride(given, 0)}}, ATTUNE_CUDA};
+}
+
+HalideBuffer table_or(const attune_tensor &given, const attune_tensor &instead) {
+    if (!given.data) return {instead.data, ATTUNE_I32, {{1, 0}, {1, 0}}, ATTUNE_CUDA};
+    return {given.data,
+            ATTUNE_I32,
+            {{given.extent[0], effective_stride(given, 0)}, {given.extent[1], effective_stride(given, 1)}},
+            ATTUNE_CUDA};
+}
+
+Status check_span(const attune_tensor &t, const char *name) {
+    int64_t last = 0;
+    for (int32_t i = 0; i < t.rank; ++i)
+        last += (t.extent[i] > 0 ? t.extent[i] - 1 : 0) * std::abs(effective_stride(t, i));
+    ATTUNE_REQUIRE(last <= INT32_MAX, "{} spans {} elements; on device cuda it must be at most {}, to be written", name, last + 1,
+                   int64_t{INT32_MAX} + 1);
+    return {};
+}
+
+} // namespace
+
+Status DeviceWrite::check(const char *cache_name, const char *update_name) const {
+    ATTUNE_TRY(check_span(cache, cache_name));
+    ATTUNE_TRY(check_span(update, update_name));
+    for (int32_t axis : {0, 1})
+        ATTUNE_REQUIRE(update.extent[axis] <= most_blocks, "{}.extent[{}] is {}; on device cuda it must be at most {}", update_name, axis,
+                       update.extent[axis], most_blocks);
+    return {};
+}
+
+Status find_write_kernel(attune_type type, Call &call, const attune_kernel *&kernel) {
+    return find_elementwise("cache_write", nullptr, ATTUNE_CUDA, call, kernel, type_of_bits(type));
+}
+
+Status write_on_device(const attune_kernel &kernel, const DeviceWrite &w, Call &call) {
+    if (!has_elements(w.update)) return {};
+    HalideBuffer cache = strided(w.cache), update = strided(w.update), starts = integers_or(w.starts, w.update);
+    HalideBuffer pages = table_or(w.pages, w.update);
+    int32_t use_starts = w.starts.data != nullptr, use_pages = w.pages.data != nullptr, circular = w.circular;
+    auto size = static_cast<int32_t>(w.cache.extent[2]), count = static_cast<int32_t>(w.cache.extent[0]);
+    void *arguments[] = {nullptr, update.get(), starts.get(), pages.get(), &use_starts, &use_pages, &circular, &size, &count, cache.get()};
+    return run_kernel(kernel, arguments, call);
+}
+
+attune_attention_args attended(const attune_attention_args &args) {
+    attune_attention_args seen = args;
+    if (args.cache) seen.k = args.cache->k, seen.v = args.cache->v;
+    return seen;
+}
+
+Status DeviceCache::fill(const attune_attention_args &args, const AttentionShape &shape) {
+    args_ = attended(args), shape_ = shape;
+    if (!args.cache || shape.batch == 0) return {};
+    new_k_ = args.k, new_v_ = args.v;
+    ATTUNE_TRY(find_write_kernel(args.cache->k.type, call_, write_kernel_));
+    ATTUNE_TRY(find_elementwise("cache_counts", nullptr, ATTUNE_CUDA, call_, count_kernel_));
+    ATTUNE_TRY(scratch_.allocate("the counts of a cache", shape.batch * 2 * 4));
+    lengths_ = attune_contiguous(scratch_.data(), ATTUNE_I32, 1, &shape.batch);
+    lengths_.device = ATTUNE_CUDA;
+    offsets_ = lengths_;
+    offsets_.data = static_cast<int32_t *>(lengths_.data) + shape.batch;
+    args_.key_lengths = &lengths_;
+    if (!args.offsets && !args.has_offset) args_.offsets = &offsets_;
+    return {};
+}
+
+Status DeviceCache::count() const {
+    const int64_t extents[2] = {2, shape_.batch};
+    attune_tensor both = attune_contiguous(lengths_.data, ATTUNE_I32, 2, extents);
+    both.device = ATTUNE_CUDA;
+    HalideBuffer lengths = integers_or(args_.cache->lengths, both), counts(both, 2);
+    auto new_tokens = static_cast<int32_t>(shape_.new_keys), queries = static_cast<int32_t>(shape_.queries);
+    auto capacity = static_cast<int32_t>(shape_.keys);
+    void *arguments[] = {nullptr, lengths.get(), &new_tokens, &queries, &capacity, counts.get()};
+    return run_kernel(*count_kernel_, arguments, call_);
+}
+
+Status DeviceCache::append() const {
+    if (!args_.cache || shape_.batch == 0) return {};
+    const attune_cache &cache = *args_.cache;
+    const attune_tensor pages = cache.block_table ? *cache.block_table : attune_tensor{};
+    ATTUNE_TRY(write_on_device(*write_kernel_, {cache.k, new_k_, cache.lengths, pages}, call_));
+    ATTUNE_TRY(write_on_device(*write_kernel_, {cache.v, new_v_, cache.lengths, pages}, call_));
+    return count();
+}
+
+} // namespace attune::runtime

@@ -1,0 +1,173 @@
+// Every attention kernel for CUDA over a cache: appended to and attended over in one call, step after step.
+#include "attention_kernel_test.h"
+
+#include <cstdint>
+
+#include "cache_model.h"
+
+namespace attune::test {
+namespace {
+
+/** The table as i32, as kernels read it. */
+attune_tensor upload_table(const attune_tensor &table, DeviceMemory &memory) {
+    if (table.type == ATTUNE_I32) return memory.upload(table);
+    const Tensor<int32_t> narrow({table.extent[0], table.extent[1]});
+    for (int64_t b = 0; b < table.extent[0]; b++)
+        for (int64_t p = 0; p < table.extent[1]; p++)
+            narrow(b, p) = static_cast<int32_t>(static_cast<const int64_t *>(table.data)[b * table.stride[0] + p * table.stride[1]]);
+    return memory.upload(narrow.view());
+}
+
+Status run_on_device(const AttentionPlan &plan, const AttentionArgs &host) {
+    DeviceMemory memory;
+    attune_cache cache = *host.cache;
+    for (attune_tensor *tensor : {&cache.k, &cache.v, &cache.lengths})
+        *tensor = memory.upload(*tensor);
+    attune_tensor table;
+    if (cache.block_table) table = upload_table(*cache.block_table, memory), cache.block_table = &table;
+    const attune_tensor out = memory.upload(host.out), lse = memory.upload(*host.lse);
+    AttentionArgs args(memory.upload(host.q), memory.upload(host.k), memory.upload(host.v), out);
+    args.cache = &cache, args.lse = &lse;
+    Status status = plan.run(args);
+    if (!status.ok()) return status;
+    memory.download(out, host.out), memory.download(lse, *host.lse);
+    memory.download(cache.k, host.cache->k), memory.download(cache.v, host.cache->v);
+    return status;
+}
+
+class CudaCache : public SeededTestWithParam<const attune_kernel *> {
+protected:
+    const attune_kernel &kernel() const { return *GetParam(); }
+    bool of_words() const { return kernel().word_channels != 0; }
+
+    CacheSetting setting() const {
+        CacheSetting s;
+        s.dim = s.value_dim = head_dim_or(kernel(), of_words() ? 80 : 20), s.schedule = kernel().schedule;
+        s.dtype = s.cache_dtype = kernel().dtype, s.device = ATTUNE_CUDA, s.run = run_on_device;
+        return s;
+    }
+
+    /** A prefill, tokens one by one, more queries than new tokens, nothing new, an append alone, and the last query alone. */
+    void expect_right_steps(const CacheSetting &s) {
+        SCOPED_TRACE("capacity " + std::to_string(s.capacity) + " pages of " + std::to_string(s.page_size) + " mask " + s.mask);
+        CacheModel cache(s, random);
+        for (auto [queries, tokens] : {std::pair<int64_t, int64_t>{11, 11}, {1, 1}, {9, 4}, {3, 0}, {0, 13}, {1, 1}})
+            cache.expect_right_step(queries, tokens);
+    }
+};
+
+std::vector<const attune_kernel *> kernels() {
+    std::vector<const attune_kernel *> all = attention_kernels_on_cuda();
+    for (const char *schedule : {"simt", "split_kv"})
+        for (const attune_kernel *kernel : attention_kernels_on_cuda(schedule))
+            if (kernel->dtype == ATTUNE_F32) all.push_back(kernel);
+    return all;
+}
+INSTANTIATE_TEST_SUITE_P(Prebuilt, CudaCache, ::testing::ValuesIn(kernels()), kernel_name);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CudaCache);
+
+TEST_P(CudaCache, OneTensorAnItem) { expect_right_steps(setting()); }
+
+TEST_P(CudaCache, Pages) {
+    for (int64_t size : {1, 16, 64}) {
+        CacheSetting s = setting();
+        s.page_size = size;
+        expect_right_steps(s);
+    }
+}
+
+TEST_P(CudaCache, PagesOfAnySize) {
+    CacheSetting s = setting();
+    s.page_size = 17, s.capacity = 68;
+    if (!of_words()) return expect_right_steps(s);
+    CacheModel cache(s, random);
+    cache.draw(1, 1);
+    const Status status = cache.step().status;
+    EXPECT_EQ(status.code, ATTUNE_INVALID_ARGUMENT);
+    EXPECT_NE(status.message.find("cache.k.extent[2] is 17; with a block table it must be a power of two"), std::string::npos)
+        << status.message;
+}
+
+/** In several blocks and chunks of keys, with pages that end within them. */
+TEST_P(CudaCache, ManyPages) {
+    for (int64_t size : {0, 32, 256}) {
+        CacheSetting s = setting();
+        s.capacity = 512, s.page_size = size, s.batch = 3;
+        CacheModel cache(s, random);
+        cache.expect_right_step(3, 290);
+        cache.shorten({290, 7, 129});
+        cache.expect_right_step(1, 1);
+        cache.expect_right_step(2, 70);
+    }
+}
+
+TEST_P(CudaCache, TokensBeforeHeadsInMemory) {
+    for (int64_t size : {0, 16}) {
+        CacheSetting s = setting();
+        s.page_size = size, s.tokens_first = true;
+        expect_right_steps(s);
+    }
+}
+
+TEST_P(CudaCache, HeadsInGroups) {
+    CacheSetting s = setting();
+    s.query_heads = 6, s.key_heads = 3, s.page_size = 16;
+    expect_right_steps(s);
+    s.query_heads = 8, s.key_heads = 1;
+    expect_right_steps(s);
+}
+
+TEST_P(CudaCache, MasksAndScores) {
+    for (const char *mask : {"none", "causal & window(6, 0)", "causal & lengths"}) {
+        CacheSetting s = setting();
+        s.mask = mask, s.page_size = 16, s.score = "alibi";
+        expect_right_steps(s);
+    }
+}
+
+TEST_P(CudaCache, IsFilledToTheLastToken) {
+    CacheSetting s = setting();
+    s.page_size = 16, s.batch = 1;
+    CacheModel cache(s, random);
+    cache.expect_right_step(1, 63);
+    cache.expect_right_step(1, 1);
+}
+
+/** Nothing looks at numbers on the device: tokens without a place are left out, as are those of entries that are no pages, and nothing
+ * outside the cache is written or read. */
+TEST_P(CudaCache, WrongNumbersWriteNothingElsewhere) {
+    const int64_t dim = setting().dim, heads = 2;
+    const auto written = [&](int64_t length, const std::vector<int32_t> &entries) {
+        const TypedTensor keys(kernel().dtype, {5, heads, 16, dim}), values(kernel().dtype, {5, heads, 16, dim});
+        const TypedTensor rows(kernel().dtype, Tensor<float>({1, heads, 4, dim}));
+        const Tensor<float> lse({1, heads, 4});
+        const Tensor<int32_t> lengths({1}), table({1, 4});
+        lengths(0) = static_cast<int32_t>(length);
+        for (int64_t p = 0; p < 4; p++)
+            table(0, p) = entries[static_cast<size_t>(p)];
+        const attune_tensor table_view = table.view(), lse_view = lse.view();
+        attune_cache cache;
+        attune_cache_init(&cache);
+        cache.k = keys.view(), cache.v = values.view(), cache.lengths = lengths.view(), cache.block_table = &table_view;
+        const TypedTensor out(kernel().dtype, {1, heads, 4, dim});
+        AttentionArgs args(rows.view(), rows.view(), rows.view(), out.view());
+        args.cache = &cache, args.lse = &lse_view;
+        AttentionDesc desc;
+        desc.dtype = kernel().dtype, desc.head_dim = dim, desc.schedule = kernel().schedule, desc.device = ATTUNE_CUDA;
+        const Status status = run_on_device(AttentionPlan::create(desc).value(), args);
+        EXPECT_TRUE(status.ok()) << status.message;
+        int64_t count = 0;
+        for (const TypedTensor *pool : {&keys, &values})
+            for_each_index(pool->extents(), [&](const Extents &index) { count += !pool->untouched(index); });
+        return count / (2 * heads * dim);
+    };
+    EXPECT_EQ(written(60, {3, 0, 4, 1}), 4);
+    EXPECT_EQ(written(62, {3, 0, 4, 1}), 2);
+    for (int64_t length : {int64_t{64}, int64_t{1000000}, int64_t{INT32_MAX}, int64_t{-1}, int64_t{INT32_MIN}})
+        EXPECT_EQ(written(length, {3, 0, 4, 1}), 0) << length;
+    EXPECT_EQ(written(14, {3, 5, 4, 1}), 2);
+    EXPECT_EQ(written(14, {-1, 1 << 30, 4, 1}), 0);
+}
+
+} // namespace
+} // namespace attune::test
