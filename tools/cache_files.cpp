@@ -36,6 +36,39 @@ CacheFiles::CacheFiles(const std::string &folder, bool ring, const AttentionInpu
 
 int64_t CacheFiles::capacity() const { return cache_.k.extent[2] * (cache_.block_table ? cache_.block_table->extent[1] : 1); }
 
+namespace {
+
+int64_t integer_at(const Array &array, int64_t index) {
+    return array.type == ATTUNE_I64 ? array.as<int64_t>()[index] : array.as<int32_t>()[index];
+}
+
+} // namespace
+
+void CacheFiles::check_numbers(int64_t new_tokens) const {
+    const int64_t size = cache_.k.extent[2], pages = cache_.k.extent[0], columns = cache_.block_table ? cache_.block_table->extent[1] : 1;
+    for (int64_t b = 0; b < cache_.lengths.extent[0]; ++b) {
+        const int64_t length = integer_at(lengths_, b);
+        if (length < 0 || length > capacity() - new_tokens)
+            bad_argument("{} holds {}; with {} new tokens it must be 0 to {}", path("lengths.npy"), length, new_tokens,
+                         capacity() - new_tokens);
+        for (int64_t p = 0; cache_.block_table && p * size < length + new_tokens; ++p) {
+            const int64_t page = integer_at(table_.array, b * columns + p);
+            if (page < 0 || page >= pages)
+                bad_argument("{} holds {}; it must be 0 to {}, a page of k.npy", path("block_table.npy"), page, pages - 1);
+        }
+    }
+}
+
+const attune_cache *CacheFiles::on_device(DeviceTensors &tensors, int64_t new_tokens) {
+    if (tensors.device() == ATTUNE_CPU) return &cache_;
+    if (!cache_.ring) check_numbers(new_tokens);
+    device_cache_ = cache_;
+    device_cache_.k = tensors.in_place(cache_.k), device_cache_.v = tensors.in_place(cache_.v);
+    device_cache_.lengths = tensors.input(cache_.lengths, path("lengths.npy"));
+    device_cache_.block_table = tensors.optional_input(cache_.block_table, path("block_table.npy"));
+    return &device_cache_;
+}
+
 void CacheFiles::add_outputs(OutputSet &outputs) const {
     outputs.add("--cache", path("k.npy"), k_);
     outputs.add("--cache", path("v.npy"), v_);

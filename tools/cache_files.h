@@ -5,6 +5,7 @@
 
 #include "array.h"
 #include "attention_files.h"
+#include "device.h"
 #include "output_set.h"
 
 namespace attune::tools {
@@ -18,6 +19,8 @@ public:
     CacheFiles &operator=(const CacheFiles &) = delete;
 
     const attune_cache *view() const { return &cache_; }
+    /** The view where the call uses it. Throws CommandError where a number is wrong that a call on a GPU can't look at. */
+    const attune_cache *on_device(DeviceTensors &tensors, int64_t new_tokens);
     attune_type type() const { return k_.type; }
     int64_t capacity() const; // of an item, in tokens
 
@@ -32,13 +35,14 @@ private:
         TensorView tensor;
     };
     std::string path(const char *name) const;
+    void check_numbers(int64_t new_tokens) const;
     /** Reads an optional file of one of the types and of this rank; nullptr where there is none. */
     const attune_tensor *read(const char *name, std::initializer_list<attune_type> types, int rank, Optional &to);
 
     std::string folder_;
     Array k_, v_, lengths_;
     Optional table_, k_scale_, v_scale_;
-    attune_cache cache_;
+    attune_cache cache_, device_cache_;
 };
 
 } // namespace attune::tools

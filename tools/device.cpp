@@ -71,6 +71,12 @@ TensorView DeviceTensors::output(const TensorView &host) {
     return outputs_.back().device;
 }
 
+TensorView DeviceTensors::in_place(const TensorView &host) {
+    if (!gpu_) return host;
+    outputs_.push_back({host, place(host, host.data, host.type)});
+    return outputs_.back().device;
+}
+
 const TensorView *DeviceTensors::optional_input(const attune_tensor *host, const std::string &name) {
     return host ? &optional_.emplace_back(input(*host, name)) : nullptr;
 }

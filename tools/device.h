@@ -32,6 +32,8 @@ public:
     TensorView input(const TensorView &host, const std::string &name = "a tensor");
     /** `host` where the call writes it. */
     TensorView output(const TensorView &host);
+    /** `host` where the call reads it and writes to it. */
+    TensorView in_place(const TensorView &host);
     /** The same of an optional tensor, or nullptr. What is pointed to lives as long as this. */
     const TensorView *optional_input(const attune_tensor *host, const std::string &name);
     const TensorView *optional_output(const attune_tensor *host);

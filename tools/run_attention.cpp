@@ -63,7 +63,7 @@ private:
     };
 
     /** The arguments with the tensors that attention on a GPU takes; the library refuses the others by name. */
-    AttentionArgs on_device(DeviceTensors &tensors) const {
+    AttentionArgs on_device(DeviceTensors &tensors) {
         AttentionArgs args = args_;
         if (tensors.device() == ATTUNE_CPU) return args;
         args.q = tensors.input(args.q), args.k = tensors.input(args.k), args.v = tensors.input(args.v);
@@ -73,6 +73,7 @@ private:
         args.sinks = tensors.optional_input(args.sinks, "--sinks");
         args.key_lengths = tensors.optional_input(args.key_lengths, "--key-lengths");
         args.offsets = tensors.optional_input(args.offsets, "--offset");
+        if (cache_) args.cache = cache_->on_device(tensors, new_tokens_);
         return args;
     }
 

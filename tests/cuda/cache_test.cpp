@@ -1,6 +1,7 @@
 // Every attention kernel for CUDA over a cache: appended to and attended over in one call, step after step.
 #include "attention_kernel_test.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "cache_model.h"
@@ -66,17 +67,32 @@ std::vector<const attune_kernel *> kernels() {
 INSTANTIATE_TEST_SUITE_P(Prebuilt, CudaCache, ::testing::ValuesIn(kernels()), kernel_name);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CudaCache);
 
+/** What depends on no width: by one kernel of each schedule and type. */
+class CudaCacheForms : public CudaCache {};
+std::vector<const attune_kernel *> one_of_each_kind() {
+    std::vector<const attune_kernel *> kinds;
+    for (const attune_kernel *kernel : kernels()) {
+        const auto is_alike = [kernel](const attune_kernel *other) {
+            return std::string(other->schedule) == kernel->schedule && other->dtype == kernel->dtype;
+        };
+        if (std::none_of(kinds.begin(), kinds.end(), is_alike)) kinds.push_back(kernel);
+    }
+    return kinds;
+}
+INSTANTIATE_TEST_SUITE_P(Prebuilt, CudaCacheForms, ::testing::ValuesIn(one_of_each_kind()), kernel_name);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CudaCacheForms);
+
 TEST_P(CudaCache, OneTensorAnItem) { expect_right_steps(setting()); }
 
 TEST_P(CudaCache, Pages) {
-    for (int64_t size : {1, 16, 64}) {
+    for (int64_t size : {1, 16}) {
         CacheSetting s = setting();
         s.page_size = size;
         expect_right_steps(s);
     }
 }
 
-TEST_P(CudaCache, PagesOfAnySize) {
+TEST_P(CudaCacheForms, PagesOfAnySize) {
     CacheSetting s = setting();
     s.page_size = 17, s.capacity = 68;
     if (!of_words()) return expect_right_steps(s);
@@ -90,18 +106,18 @@ TEST_P(CudaCache, PagesOfAnySize) {
 
 /** In several blocks and chunks of keys, with pages that end within them. */
 TEST_P(CudaCache, ManyPages) {
-    for (int64_t size : {0, 32, 256}) {
+    for (int64_t size : {32, 256}) {
         CacheSetting s = setting();
-        s.capacity = 512, s.page_size = size, s.batch = 3;
+        s.capacity = 512, s.page_size = size;
         CacheModel cache(s, random);
         cache.expect_right_step(3, 290);
-        cache.shorten({290, 7, 129});
+        cache.shorten({7, 129});
         cache.expect_right_step(1, 1);
         cache.expect_right_step(2, 70);
     }
 }
 
-TEST_P(CudaCache, TokensBeforeHeadsInMemory) {
+TEST_P(CudaCacheForms, TokensBeforeHeadsInMemory) {
     for (int64_t size : {0, 16}) {
         CacheSetting s = setting();
         s.page_size = size, s.tokens_first = true;
@@ -109,7 +125,7 @@ TEST_P(CudaCache, TokensBeforeHeadsInMemory) {
     }
 }
 
-TEST_P(CudaCache, HeadsInGroups) {
+TEST_P(CudaCacheForms, HeadsInGroups) {
     CacheSetting s = setting();
     s.query_heads = 6, s.key_heads = 3, s.page_size = 16;
     expect_right_steps(s);
@@ -117,7 +133,7 @@ TEST_P(CudaCache, HeadsInGroups) {
     expect_right_steps(s);
 }
 
-TEST_P(CudaCache, MasksAndScores) {
+TEST_P(CudaCacheForms, MasksAndScores) {
     for (const char *mask : {"none", "causal & window(6, 0)", "causal & lengths"}) {
         CacheSetting s = setting();
         s.mask = mask, s.page_size = 16, s.score = "alibi";
@@ -125,7 +141,7 @@ TEST_P(CudaCache, MasksAndScores) {
     }
 }
 
-TEST_P(CudaCache, IsFilledToTheLastToken) {
+TEST_P(CudaCacheForms, IsFilledToTheLastToken) {
     CacheSetting s = setting();
     s.page_size = 16, s.batch = 1;
     CacheModel cache(s, random);
@@ -135,7 +151,7 @@ TEST_P(CudaCache, IsFilledToTheLastToken) {
 
 /** Nothing looks at numbers on the device: tokens without a place are left out, as are those of entries that are no pages, and nothing
  * outside the cache is written or read. */
-TEST_P(CudaCache, WrongNumbersWriteNothingElsewhere) {
+TEST_P(CudaCacheForms, WrongNumbersWriteNothingElsewhere) {
     const int64_t dim = setting().dim, heads = 2;
     const auto written = [&](int64_t length, const std::vector<int32_t> &entries) {
         const TypedTensor keys(kernel().dtype, {5, heads, 16, dim}), values(kernel().dtype, {5, heads, 16, dim});

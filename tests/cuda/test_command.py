@@ -81,6 +81,65 @@ class Attention(Cuda):
         self.refuse(*attention, "--schedule", "flash", says='schedule is "flash"; the schedules of attention on device cuda are')
 
 
+class Cache(Cuda):
+    def setUp(self):
+        super().setUp()
+        self.need("attention")
+        self.need("cache_write")
+        self.need("cache_counts")
+        (self.folder / "cache").mkdir()
+
+    def make(self, shape, lengths, table=None):
+        for name in "k", "v":
+            self.write(f"cache/{name}.npy", self.normal(*shape))
+        self.write("cache/lengths.npy", lengths)
+        if table:
+            self.write("cache/block_table.npy", table)
+
+    def steps(self, *tokens):
+        """Calls that append that many tokens each, on either device from the same files: the same outputs and caches."""
+        cache = {name: self.read(f"cache/{name}.npy") for name in ("k", "v", "lengths")}
+        given = [[self.normal(2, heads, count, 64) for heads in (4, 2, 2)] for count in tokens]
+        for device in "cpu", "cuda":
+            for name, array in cache.items():
+                self.write(f"cache/{name}.npy", array)
+            for step, arrays in enumerate(given):
+                for name, array in zip("qkv", arrays):
+                    self.write(f"{name}.npy", array)
+                self.run_well("run", "attention", "q.npy", "k.npy", "v.npy", "-o", f"{device}{step}.npy", "--cache", "cache", "--mask", "causal",
+                              "--device", device)
+            for name in cache:
+                self.write(f"{device}-{name}.npy", self.read(f"cache/{name}.npy"))
+        for step in range(len(tokens)):
+            self.assert_close(f"cuda{step}.npy", self.read(f"cpu{step}.npy"), tolerance=4e-6)
+        for name in cache:
+            self.assertEqual(self.read(f"cuda-{name}.npy").values, self.read(f"cpu-{name}.npy").values)
+
+    def test_one_tensor_an_item(self):
+        self.make((2, 2, 20, 64), Array((2,), [3, 0], "<i8"))
+        self.steps(5, 1)
+
+    def test_pages(self):
+        self.make((6, 2, 8, 64), Array((2,), [3, 0], "<i4"), Array((2, 3), [5, 0, 2, 1, 4, -7], "<i8"))
+        self.steps(5, 1, 8)
+
+    def test_numbers_that_a_gpu_cannot_look_at(self):
+        self.write("q.npy", self.normal(2, 4, 3, 64))
+        self.write("k.npy", self.normal(2, 2, 3, 64))
+        run = ("run", "attention", "q.npy", "k.npy", "k.npy", "-o", "o.npy", "--cache", "cache", "--device", "cuda")
+        self.make((6, 2, 8, 64), Array((2,), [3, 22], "<i4"), Array((2, 3), [5, 0, 2, 1, 4, 3], "<i4"))
+        self.refuse(*run, says="lengths.npy holds 22; with 3 new tokens it must be 0 to 21")
+        self.make((6, 2, 8, 64), Array((2,), [3, 7], "<i4"), Array((2, 3), [5, 0, 2, 1, 6, 3], "<i4"))
+        self.refuse(*run, says="block_table.npy holds 6; it must be 0 to 5")
+
+    def test_a_ring_is_refused(self):
+        self.write("q.npy", self.normal(2, 4, 3, 64))
+        self.write("k.npy", self.normal(2, 2, 3, 64))
+        self.make((2, 2, 8, 64), Array((2,), [3, 22], "<i4"))
+        self.refuse("run", "attention", "q.npy", "k.npy", "k.npy", "-o", "o.npy", "--cache", "cache", "--cache-ring", "--mask", "window(2, 0)",
+                    "--device", "cuda", says="cache.ring is set; a cache on device cuda is no ring")
+
+
 class Functions(Cuda):
     def test_softmax(self):
         self.need("softmax")
