@@ -1,10 +1,13 @@
 // Attention for CUDA without tensor cores: the generated kernel, compiled in this process, on every device that can be tried here, and its
 // declaration on the CPU.
 #include <limits>
+#include <numeric>
+#include <utility>
 
 #include "compare.h"
 #include "jit_attention.h"
 #include "targets.h"
+#include "typed_tensor.h"
 
 namespace attune::test {
 namespace {
@@ -27,19 +30,22 @@ protected:
         if (const std::string why = why_not_here(GetParam().target); !why.empty()) GTEST_SKIP() << why;
     }
 
-    /** Runs the kernel; an argument that the problem lacks is a buffer of one element. */
-    JitResult run(const AttentionProblem &p, const Window &window = {}) {
+    /** Runs the kernel; an argument that the problem lacks is a buffer of one element. With a page size keys and values lie in pages. */
+    JitResult run(const AttentionProblem &p, const Window &window = {}, int64_t page_size = 0) {
         const Halide::Callable kernel = compiled("float32");
         const Extents rows{p.batch(), p.query_heads(), p.queries()};
         JitResult result{Tensor<float>({rows[0], rows[1], rows[2], p.value_dim()}), Tensor<float>(rows), {}};
         Halide::Buffer<float> out = buffer_of(result.out), lse = buffer_of(result.lse);
         const Halide::Buffer<float> bias = p.bias ? buffer_of(p.bias->broadcast({rows[0], rows[1], rows[2], p.keys()})) : unused<float>(4);
         const float scale = p.scale.value_or(1 / std::sqrt(static_cast<float>(p.dim())));
+        const Tensor<int32_t> table = shuffled_pages(p.batch(), page_size > 0 ? (p.keys() + page_size - 1) / page_size : 1);
+        const Tensor<float> k = page_size > 0 ? in_pages(p.k, page_size, table) : p.k;
+        const Tensor<float> v = page_size > 0 ? in_pages(p.v, page_size, table) : p.v;
         const int status =
-            kernel(buffer_of(p.q), buffer_of(p.k), buffer_of(p.v), items(p.key_lengths), items(p.offsets),
-                   p.sinks ? buffer_of(*p.sinks) : unused<float>(1), bias, unused<int32_t>(2), int(!p.key_lengths.empty()),
-                   int(!p.offsets.empty()), int(p.sinks.has_value()), int(p.bias.has_value()), int(p.alibi), 0, int(p.offset.value_or(0)),
-                   window.left, window.right, scale, p.softcap, p.temperature, int(p.keys()), out, lse);
+            kernel(buffer_of(p.q), buffer_of(k), buffer_of(v), items(p.key_lengths), items(p.offsets),
+                   p.sinks ? buffer_of(*p.sinks) : unused<float>(1), bias, buffer_of(table), int(!p.key_lengths.empty()),
+                   int(!p.offsets.empty()), int(p.sinks.has_value()), int(p.bias.has_value()), int(p.alibi), int(page_size > 0),
+                   int(p.offset.value_or(0)), window.left, window.right, scale, p.softcap, p.temperature, int(p.keys()), out, lse);
         EXPECT_EQ(status, 0);
         out.copy_to_host(), lse.copy_to_host();
         return result;
@@ -57,9 +63,9 @@ protected:
         return kernel;
     }
 
-    void expect_right(const AttentionProblem &p, const Window &window = {}) {
+    void expect_right(const AttentionProblem &p, const Window &window = {}, int64_t page_size = 0) {
         try {
-            expect_exact(run(p, window), p);
+            expect_exact(run(p, window, page_size), p);
         } catch (const Halide::Error &e) {
             ADD_FAILURE() << e.what();
         }
@@ -80,6 +86,26 @@ protected:
     }
 
 private:
+    /** A table [batch, columns] of pages in a shuffled order. */
+    Tensor<int32_t> shuffled_pages(int64_t batch, int64_t columns) {
+        std::vector<int32_t> order(static_cast<size_t>(batch * columns));
+        std::iota(order.begin(), order.end(), 0);
+        for (size_t i = order.size(); i > 1; i--)
+            std::swap(order[i - 1], order[static_cast<size_t>(random.between(0, static_cast<int64_t>(i) - 1))]);
+        const Tensor<int32_t> table({batch, columns});
+        table.each([next = order.begin()](int32_t &page) mutable { page = *next++; });
+        return table;
+    }
+
+    /** Keys or values cut into the pages that the table names. What is left of the last ones is NaN. */
+    static Tensor<float> in_pages(const Tensor<float> &tensor, int64_t size, const Tensor<int32_t> &table) {
+        const Tensor<float> pool({table.extent[0] * table.extent[1], tensor.extent[1], size, tensor.extent[3]});
+        pool.fill(std::numeric_limits<float>::quiet_NaN());
+        for_each_index(tensor.extent,
+                       [&](const Extents &i) { pool(table(i[0], i[2] / size), i[1], i[2] % size, i[3]) = tensor(i[0], i[1], i[2], i[3]); });
+        return pool;
+    }
+
     static Halide::Buffer<int32_t> items(const std::vector<int64_t> &values) {
         if (values.empty()) return unused<int32_t>(1);
         Halide::Buffer<int32_t> buffer(int(values.size()));
@@ -165,6 +191,14 @@ TEST_P(AttentionSimt, HalvesAreRoundedOnceAtTheEnd) {
     out.each([&](float &value) { value = float(*next++); });
     EXPECT_TRUE(agrees(to_double(out), exact.out, {5e-4 * largest_magnitude(exact.out), 0, 0}));
     EXPECT_TRUE(agrees(to_double(lse_tensor), exact.lse, {1e-5, 0, 0}));
+}
+
+TEST_P(AttentionSimt, KeysInPages) {
+    AttentionProblem p = problem(20, 100);
+    expect_right(p, {}, 16);
+    p.mask = "causal", p.offsets = {80, 30}, p.key_lengths = {90, 50};
+    for (int64_t size : {1, 17, 64})
+        expect_right(p, {far, 0}, size);
 }
 
 TEST_P(AttentionSimt, FewQueriesAndOneKey) {
