@@ -109,6 +109,27 @@ class Products(unittest.TestCase):
                     self.assertGreaterEqual(len(clean), 2, [len(loop) for loop in loops])
 
 
+class Decoding(unittest.TestCase):
+    """Keys and values are read once, where the caller has them, and what comes next is asked for."""
+
+    def test_reads_ahead_and_finds_pages_without_division(self):
+        for machine, dtype, multiply_add in PRODUCTS:
+            for kernel in ("_d64", "_d128"):
+                with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
+                    loops = [loop for loop in innermost_loops(object_of(machine, f"attention_decode_{dtype}{kernel}"))
+                             if any(mnemonic.startswith("prefetch") for _, mnemonic, _ in loop)]
+                    self.assertGreater(len(loops), 0)
+                    for loop in loops:
+                        self.assertTrue(any(re.fullmatch(multiply_add + ".*", mnemonic) for _, mnemonic, _ in loop))
+                        self.assertFalse([mnemonic for _, mnemonic, _ in loop if re.match(r"i?div|vp?gather|vdiv", mnemonic)])
+
+    def test_multiplies_pairs_where_a_cpu_does(self):
+        for kernel in ("_d64", "_d128"):
+            found = disassembly(object_of("x86-64-avx512_bf16", f"attention_decode_bf16{kernel}"))
+            # Both products, for one row and for four: the loops of the values have a sum for each row and vector of the output.
+            self.assertGreaterEqual(found.count("vdpbf16ps"), 2 * 4 + (1 + 4) * 4, kernel)
+
+
 class Pairs(unittest.TestCase):
     """Halide's target for Zen 4 lets the compiler use what AMD alone has, and the class is Sapphire Rapids' too."""
 
