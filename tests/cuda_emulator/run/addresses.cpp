@@ -106,9 +106,9 @@ void Block::resolve_shared(const Warp &w, const uint64_t *at, uint32_t bytes, Ac
     }
     for (uint32_t lane = 0; lane < warp_size; ++lane)
         places.at[lane] = shared.data() + (at[lane] - shared_start);
-    if (!races) return;
+    if (!races && !proxies) return;
     for (uint32_t lane = 0; lane < warp_size; ++lane) {
-        if ((w.exec >> lane & 1) != 0) races->access(w.index, line_of(w), at[lane] - shared_start, bytes, access);
+        if ((w.exec >> lane & 1) != 0) note_shared(w, places.at[lane], bytes, access);
     }
 }
 
@@ -122,19 +122,26 @@ void Block::resolve_local(const Warp &w, const uint64_t *at, uint32_t bytes, Pla
 }
 
 void Block::note_shared(const Warp &w, const uint8_t *at, uint32_t bytes, Access access) {
-    if (races) races->access(w.index, line_of(w), static_cast<uint64_t>(at - shared.data()), bytes, access);
+    const auto offset = static_cast<uint64_t>(at - shared.data());
+    if (races) races->access(w.index, line_of(w), offset, bytes, access);
+    if (proxies && access != Access::read) proxies->write(w.index, line_of(w), offset, bytes);
 }
 
-uint8_t *Block::shared_at(const Warp &w, uint64_t address, uint32_t bytes, uint32_t alignment, Access access) {
-    const uint64_t end = shared_start + shared.size();
-    if (address < shared_start || address >= end || end - address < bytes)
-        throw outside("shared memory", address, bytes, shared_start, end, 0);
-    if (address % alignment != 0) {
-        throw Error(Status::misaligned_address,
-                    "shared address " + hexadecimal(address) + " is no multiple of " + std::to_string(alignment));
-    }
-    if (races) races->access(w.index, line_of(w), address - shared_start, bytes, access);
-    return shared.data() + (address - shared_start);
+const uint8_t *Block::read_by_proxy(const Warp &w, uint64_t address) {
+    const uint64_t end = shared_start + shared.size(), offset = address - shared_start;
+    if (address < shared_start || address >= end || end - address < 16) throw outside("shared memory", address, 16, shared_start, end, 0);
+    if (races) races->access(w.index, line_of(w), offset, 16, Access::read);
+    proxies->read(w.index, offset, 16);
+    return shared.data() + offset;
+}
+
+void Block::fence_proxy(const Warp &w) {
+    if (proxies) proxies->fence(w.index);
+}
+
+void Block::issue_product(Warp &w, const Instruction &x, uint64_t a, uint64_t b) {
+    if (warps.size() % 4 != 0) throw launch_error("the block has " + std::to_string(warps.size()) + " warps, no multiple of 4");
+    warpgroups->issue(w.index, w.products.issued++, x, a, b);
 }
 
 } // namespace attune::emulator

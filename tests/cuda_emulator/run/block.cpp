@@ -45,6 +45,10 @@ void Block::start() {
     for (Barrier &barrier : barriers)
         barrier = Barrier();
     if (launch.settings.races) races = std::make_unique<RaceCheck>(shared.size(), static_cast<uint32_t>(warps.size()));
+    if (program.has_wgmma) {
+        proxies = std::make_unique<ProxyCheck>(shared.size(), static_cast<uint32_t>(warps.size()));
+        warpgroups = std::make_unique<WarpgroupCheck>(static_cast<uint32_t>(warps.size()));
+    }
     for (Warp &w : warps)
         start_warp(w);
 }
@@ -55,6 +59,7 @@ void Block::start_warp(Warp &w) {
     w.carry = 0;
     w.waiting.clear();
     w.copies = AsyncCopies();
+    w.products = GroupProducts();
     std::copy(program.constants.begin(), program.constants.end(), w.registers);
     std::memset(w.registers + program.constants.size(), 0xff, program.register_bytes - program.constants.size());
     for (const Slot &slot : program.slots) {

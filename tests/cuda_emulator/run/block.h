@@ -5,6 +5,7 @@
 
 #include "lanes.h"
 #include "memory.h"
+#include "proxies.h"
 #include "races.h"
 
 namespace attune::emulator {
@@ -44,8 +45,12 @@ public:
     // What handlers call.
     /** Places of `bytes` bytes a lane, at the address in row `row`, a multiple of `alignment` (a power of two). */
     void resolve(Warp &w, const Instruction &x, uint32_t row, uint32_t bytes, uint32_t alignment, Access access, Places &places);
-    /** One piece of shared memory. */
-    uint8_t *shared_at(const Warp &w, uint64_t address, uint32_t bytes, uint32_t alignment, Access access);
+    /** 16 bytes of shared memory, read by the asynchronous proxy. */
+    const uint8_t *read_by_proxy(const Warp &w, uint64_t address);
+    /** A warp's fence.proxy.async. */
+    void fence_proxy(const Warp &w);
+    /** A warp issues a product of matrices with these descriptors. */
+    void issue_product(Warp &w, const Instruction &x, uint64_t a, uint64_t b);
     /** Tells the race check of an access to a place in shared memory that was resolved before. */
     void note_shared(const Warp &w, const uint8_t *at, uint32_t bytes, Access access);
     const Launch &launched() const { return launch; }
@@ -74,6 +79,8 @@ private:
     std::vector<uint8_t> register_memory, shared, local;
     Barrier barriers[barriers_per_block];
     std::unique_ptr<RaceCheck> races;
+    std::unique_ptr<ProxyCheck> proxies;        // of kernels with wgmma
+    std::unique_ptr<WarpgroupCheck> warpgroups; // likewise
     Allocation last{0, 0};
 
     void start();

@@ -6,11 +6,20 @@ namespace attune::emulator {
 namespace {
 
 void do_nothing(Warp &, const Instruction &) {}
+void fence_proxy(Warp &w, const Instruction &) {
+    if (w.exec == w.lanes) w.block->fence_proxy(w);
+}
 void do_trap(Warp &, const Instruction &) { throw launch_error("the kernel traps"); }
 
 void decode_nothing(Decoder &d) {
     d.ignore_beginning("");
     d.out.run = do_nothing;
+}
+
+void decode_fence(Decoder &d) {
+    const bool of_proxy = d.has("proxy") && d.has("async");
+    decode_nothing(d);
+    if (of_proxy) d.out.run = fence_proxy;
 }
 
 void decode_branch(Decoder &d) {
@@ -79,8 +88,9 @@ void add_control_opcodes(DecodeTable &table) {
     table["bra"] = decode_branch;
     table["ret"] = table["exit"] = decode_exit;
     table["bar"] = table["barrier"] = decode_barrier;
-    for (const char *name : {"membar", "fence", "nanosleep", "griddepcontrol", "setmaxnreg", "pmevent"})
+    for (const char *name : {"membar", "nanosleep", "griddepcontrol", "setmaxnreg", "pmevent"})
         table[name] = decode_nothing;
+    table["fence"] = decode_fence;
     table["trap"] = [](Decoder &d) { d.out.run = do_trap; };
 }
 

@@ -122,6 +122,7 @@ std::unique_ptr<Program> decode(const PtxModule &module, const PtxKernel &kernel
     const Symbols symbols = [&](const std::string &name, Space &space) { return layout.find(name, space); };
     for (uint32_t i = 0; i < kernel.code.size(); ++i)
         decode_statement(*program, slots, symbols, i);
+    program->has_wgmma = std::any_of(kernel.code.begin(), kernel.code.end(), [](const Statement &s) { return s.parts[0] == "wgmma"; });
     Instruction end;
     end.flow = Flow::exit;
     end.first = static_cast<uint32_t>(program->uses.size());

@@ -156,6 +156,11 @@ void Decoder::write(const Operand &operand, Type type, bool reads) {
     append(slots.reg(operand.reg), reads, true);
 }
 
+void Decoder::write_later(const Operand &operand, Type type, bool reads) {
+    write(operand, type, reads);
+    program.slots[program.uses.back().slot].keeps_row = true;
+}
+
 void Decoder::write_second(const Operand &operand) {
     if (operand.second < 0) {
         append(slots.sink(Width::predicate), false, true);

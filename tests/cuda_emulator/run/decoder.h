@@ -58,6 +58,8 @@ public:
     void source(size_t i, Type type) { read(operand(i), type); }
     void write(const Operand &operand, Type type, bool reads);
     void read(const Operand &operand, Type type);
+    /** As write, of a register that is written some time after the instruction. */
+    void write_later(const Operand &operand, Type type, bool reads);
     void write_second(const Operand &operand); // q of "p|q"; a sink where there is none
     void constant(Width width, uint64_t bits) { append(slots.constant(width, bits), true, false); }
     /** Appends the base of an address and sets space-independent fields. */

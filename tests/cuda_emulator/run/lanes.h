@@ -6,6 +6,7 @@
 
 #include "../error.h"
 #include "copies.h"
+#include "group_products.h"
 #include "halves.h"
 #include "program.h"
 
@@ -33,6 +34,7 @@ struct Warp {
     uint64_t executed = 0;
     std::vector<Fragment> waiting; // sorted, the lowest pc last
     AsyncCopies copies;
+    GroupProducts products;
     std::vector<uint32_t> defined; // lanes by slot; kept only where reads of unwritten registers are looked for
 
     template <class T> T *row(uint32_t offset) { return reinterpret_cast<T *>(registers + offset); }

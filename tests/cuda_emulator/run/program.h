@@ -70,8 +70,9 @@ struct Slot {
     Width width = Width::narrow;
     Special special = Special::zero;
     uint8_t axis = 0;
-    uint64_t bits = 0;   // of a constant
-    uint32_t offset = 0; // of its row, once there
+    uint64_t bits = 0;      // of a constant
+    bool keeps_row = false; // wgmma writes it, some time after
+    uint32_t offset = 0;    // of its row, once there
 };
 
 /** An operand of an instruction. */
@@ -92,6 +93,7 @@ struct Program {
     uint64_t static_shared = 0;     // of a block
     uint64_t shared_align = 16;     // of the dynamic shared memory that follows
     bool shares_registers = true;   // registers that aren't live together may share a row
+    bool has_wgmma = false;
 };
 
 } // namespace attune::emulator

@@ -190,10 +190,11 @@ private:
                 free_rows[static_cast<int>(over.width)].push_back(over.offset);
             }
             Slot &slot = program.slots[i];
+            const uint32_t end = slot.keeps_row ? ~0u : lifetimes[i].end;
             auto &rows = free_rows[static_cast<int>(slot.width)];
             slot.offset = rows.empty() ? take(slot.width) : rows.back();
             if (!rows.empty()) rows.pop_back();
-            ends.push({lifetimes[i].end, i});
+            ends.push({end, i});
         }
     }
 };

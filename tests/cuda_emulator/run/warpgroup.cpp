@@ -1,5 +1,5 @@
-// wgmma: products of 64 rows by a warpgroup of four warps, of which each does its 16 rows when it comes to the instruction. The result is
-// there at once: that code waits for it is not checked.
+// wgmma: products of 64 rows by a warpgroup of four warps, of which each does its 16 rows when it comes to the instruction. Sums appear
+// when their group is waited for, and until then the registers hold NaN; matrices in shared memory must be the same then as at the issue.
 #include "block.h"
 #include "operations.h"
 #include "tile_product.h"
@@ -30,7 +30,7 @@ public:
         } else {
             at = start + row / 8 * stride + row % 8 * width + eighth * 16;
         }
-        return w.block->shared_at(w, swizzle(at), 16, 16, Access::read);
+        return w.block->read_by_proxy(w, swizzle(at));
     }
 
 private:
@@ -108,34 +108,93 @@ uint64_t uniform(const uint64_t *row) {
     return row[0];
 }
 
+/** The sums of the row, once all that adds to them is done. */
+PendingSums &sums_of(Warp &w, uint32_t row) {
+    const auto [found, is_new] = w.products.sums.try_emplace(row);
+    if (is_new) std::memcpy(found->second.lanes.data(), w.row<float>(row), sizeof found->second.lanes);
+    return found->second;
+}
+
 void add_tile(Warp &w, const uint32_t *rows, const float *product, float sign, bool keeps) {
     for (uint32_t i = 0; i < 4; ++i) {
-        float *d = w.row<float>(rows[i]);
+        PendingSums &sums = sums_of(w, rows[i]);
+        ++sums.products;
         const float *from = product + 64 * (i / 2) + i % 2;
         for (uint32_t lane = 0; lane < warp_size; ++lane)
-            d[lane] = (keeps ? d[lane] : 0.f) + sign * from[2 * lane];
+            sums.lanes[lane] = (keeps ? sums.lanes[lane] : 0.f) + sign * from[2 * lane];
+        std::memset(w.row<float>(rows[i]), 0xff, sizeof sums.lanes);
     }
+}
+
+constexpr size_t size_a = 16 * depth;
+
+/** What the product reads of shared memory. */
+void load_shared(Warp &w, GroupProduct &p) {
+    const Instruction &x = *p.instruction;
+    p.matrix_a.resize(x.flags & from_registers ? 0 : size_a);
+    if (!p.matrix_a.empty()) load_a(w, SharedMatrix(w, p.a, (x.flags & transposed_a) != 0), x.flags, p.matrix_a.data());
+    p.matrix_b.resize(depth * x.count * 2);
+    load_b(SharedMatrix(w, p.b, (x.flags & transposed_b) != 0), x.count * 2, x.flags, p.matrix_b.data());
 }
 
 /** Rows: sums, A's fragment or descriptor, B's descriptor, whether the sums are kept. */
 void multiply(Warp &w, const Instruction &x) {
     require_converged(w, all_lanes);
+    if (!w.products.fenced) throw launch_error("there is no wgmma.fence between this and the last wait, or the kernel's beginning");
     const uint32_t columns = x.count * 2, *operands = x.rows + x.count;
-    alignas(32) float a[16 * depth], b[depth * max_columns], product[128];
-    if (x.flags & from_registers) {
-        load_a(w, operands, x.flags, a);
-        operands += 4;
-    } else {
-        load_a(w, SharedMatrix(w, uniform(w.row<uint64_t>(*operands++)), (x.flags & transposed_a) != 0), x.flags, a);
-    }
-    load_b(SharedMatrix(w, uniform(w.row<uint64_t>(operands[0])), (x.flags & transposed_b) != 0), columns, x.flags, b);
-    const uint32_t kept = w.mask(operands[1]);
+    const bool registers = (x.flags & from_registers) != 0;
+    const uint32_t *after_a = operands + (registers ? 4 : 1);
+    GroupProduct p{&x, registers ? 0 : uniform(w.row<uint64_t>(operands[0])), uniform(w.row<uint64_t>(after_a[0])), {}, {}};
+    w.block->issue_product(w, x, p.a, p.b);
+    load_shared(w, p);
+    alignas(32) float fragment[size_a], product[128];
+    if (registers) load_a(w, operands, x.flags, fragment);
+    const uint32_t kept = w.mask(after_a[1]);
     if (kept != 0 && kept != all_lanes) throw launch_error("scale-d differs within the warp");
     const float sign = ((x.flags & negated_a) != 0) != ((x.flags & negated_b) != 0) ? -1.f : 1.f;
     for (uint32_t n = 0; n < columns; n += 8) {
-        multiply_tile(a, b + n, static_cast<int>(columns), depth, product);
+        multiply_tile(registers ? fragment : p.matrix_a.data(), p.matrix_b.data() + n, static_cast<int>(columns), depth, product);
         add_tile(w, x.rows + n / 2, product, sign, kept != 0);
     }
+    w.products.open.push_back(std::move(p));
+}
+
+bool same_bytes(const std::vector<float> &a, const std::vector<float> &b) {
+    return a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+void finish(Warp &w, const GroupProduct &p) {
+    GroupProduct again{p.instruction, p.a, p.b, {}, {}};
+    load_shared(w, again);
+    if (!same_bytes(p.matrix_a, again.matrix_a) || !same_bytes(p.matrix_b, again.matrix_b))
+        throw launch_error("shared memory changed between a wgmma that reads it and the wait for it");
+    for (uint32_t i = 0; i < p.instruction->count; ++i) {
+        const auto sums = w.products.sums.find(p.instruction->rows[i]);
+        if (--sums->second.products != 0) continue;
+        std::memcpy(w.row<float>(sums->first), sums->second.lanes.data(), sizeof sums->second.lanes);
+        w.products.sums.erase(sums);
+    }
+}
+
+void fence(Warp &w, const Instruction &) {
+    require_converged(w, all_lanes);
+    w.products.fenced = true;
+}
+
+void commit(Warp &w, const Instruction &) {
+    require_converged(w, all_lanes);
+    w.products.groups.push_back(std::move(w.products.open));
+    w.products.open.clear();
+}
+
+void wait(Warp &w, const Instruction &x) {
+    require_converged(w, all_lanes);
+    auto &groups = w.products.groups;
+    for (; groups.size() > static_cast<uint64_t>(x.immediate); groups.pop_front()) {
+        for (const GroupProduct &product : groups.front())
+            finish(w, product);
+    }
+    w.products.fenced = false;
 }
 
 uint32_t sign_flag(Decoder &d, size_t operand, uint32_t flag) {
@@ -151,8 +210,9 @@ void decode_multiply(Decoder &d) {
     if (!(d.type(0) == f32) || !(d.type(1) == d.type(2)) || !(d.type(1) == bf16 || d.type(1) == f16)) d.refuse();
     d.out.count = static_cast<uint32_t>(sums.size());
     d.out.flags = d.type(1) == bf16 ? brains : 0;
+    const bool overwrites = d.operand(3).form == Operand::Form::number && d.operand(3).bits == 0;
     for (const Operand &sum : sums)
-        d.write(sum, f32, true);
+        d.write_later(sum, f32, !overwrites);
     const bool registers = d.operand(1).form == Operand::Form::list;
     if (d.operands() != (registers ? 7 : 8)) d.refuse();
     if (registers) {
@@ -170,12 +230,12 @@ void decode_multiply(Decoder &d) {
     d.out.run = multiply;
 }
 
-void do_nothing(Warp &w, const Instruction &) { require_converged(w, all_lanes); }
-
 void decode_warpgroup(Decoder &d) {
     if (d.has("mma_async")) return decode_multiply(d);
-    if (!d.has("sync") || !d.has("aligned") || d.one_of({"fence", "commit_group", "wait_group"}) < 0) d.refuse();
-    d.out.run = do_nothing;
+    const int which = d.one_of({"fence", "commit_group", "wait_group"});
+    if (!d.has("sync") || !d.has("aligned") || which < 0) d.refuse();
+    d.out.run = which == 0 ? fence : which == 1 ? commit : wait;
+    if (which == 2) d.out.immediate = static_cast<int64_t>(d.immediate(0));
 }
 
 } // namespace

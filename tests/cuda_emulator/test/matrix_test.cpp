@@ -1,29 +1,15 @@
-// mma, ldmatrix, stmatrix and wgmma against plain products.
-#include "kernel.h"
-
-#include <cmath>
+// mma, ldmatrix and stmatrix against plain products.
+#include "matrix_entries.h"
 
 namespace attune::test {
 
 using Matrices = EmulatorTest;
-
-/** A small whole number that differs from place to place; sums of their products are exact. */
-static int entry(uint32_t row, uint32_t column, uint32_t seed) {
-    return static_cast<int>((row * 7 + column * 13 + seed * 5 + row * column) % 9) - 4;
-}
 
 static uint32_t half_bits(int value) { // of -4 to 4
     static const uint32_t bits[] = {0, 0x3c00, 0x4000, 0x4200, 0x4400};
     return value < 0 ? bits[-value] | 0x8000 : bits[value];
 }
 static uint32_t element(bool brain, int value) { return brain ? brain_bits(static_cast<float>(value)) : half_bits(value); }
-
-static int product(uint32_t row, uint32_t column, uint32_t depth) {
-    int sum = 0;
-    for (uint32_t k = 0; k < depth; ++k)
-        sum += entry(row, k, 1) * entry(k, column, 2);
-    return sum;
-}
 
 /** The fragments of A (4 words a lane), B (2) and C (4), lane by lane in blocks of 32. */
 static std::vector<uint32_t> fragments(bool brain) {
@@ -107,79 +93,6 @@ TEST_F(Matrices, LoadAndStoreRows) {
     EXPECT_EQ(run(fill + round, words, 32, {1, 32, 0}, before), std::vector<uint32_t>(words.begin(), words.begin() + 32));
     refuses("mov.u32 %r6, tile; add.u32 %r6, %r6, 8; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r6];", 716, "multiple of 16", {},
             before);
-}
-
-/** Where an element of a matrix lies, in bytes: `width` bytes of swizzle, lines of 8. */
-static uint32_t swizzled(uint32_t line, uint32_t place, uint32_t width, uint32_t stride) {
-    const uint32_t at = line / 8 * stride + line % 8 * width + place * 2;
-    return at ^ (at >> 7 & (width / 16 - 1)) << 4;
-}
-
-static void put(std::vector<uint32_t> &memory, uint32_t at, int value) {
-    memory[at / 4] = (memory[at / 4] & ~(0xffffu << at % 4 * 8)) | brain_bits(static_cast<float>(value)) << at % 4 * 8;
-}
-
-/** 64 by 16 times 16 by 8 by a warpgroup: A at 0, B at 8192, both swizzled by `width` bytes; the result is [64][8]. */
-struct GroupCase {
-    uint32_t width, code; // of the descriptor
-    bool transposed_b, a_in_registers;
-};
-
-static std::vector<uint32_t> group_memory(const GroupCase &c) {
-    std::vector<uint32_t> memory(4096);
-    for (uint32_t row = 0; row < 64; ++row) {
-        for (uint32_t k = 0; k < 16; ++k)
-            put(memory, swizzled(row, k, c.width, 8 * c.width), entry(row, k, 1));
-    }
-    for (uint32_t column = 0; column < 8; ++column) {
-        for (uint32_t k = 0; k < 16; ++k) {
-            const uint32_t at = c.transposed_b ? swizzled(k, column, c.width, 8 * c.width) : swizzled(column, k, c.width, 8 * c.width);
-            put(memory, 8192 + at, entry(k, column, 2));
-        }
-    }
-    return memory;
-}
-
-static std::string group_body(const GroupCase &c) {
-    // Addresses in shared memory begin at a multiple of 1024.
-    std::string text =
-        "mov.u32 %r5, dynamic; mov.u32 %r1, %r0;\n"
-        "FILL: shl.b32 %r2, %r1, 2; cvt.u64.u32 %d4, %r2; add.u64 %d4, %d0, %d4; ld.global.u32 %r3, [%d4]; add.u32 %r2, %r5, %r2;\n"
-        "st.shared.u32 [%r2], %r3; add.u32 %r1, %r1, 128; setp.lt.u32 %p1, %r1, 4096; @%p1 bra FILL; bar.sync 0;\n";
-    const uint64_t fixed = static_cast<uint64_t>(c.code) << 62 | static_cast<uint64_t>(8 * c.width / 16) << 32 | 1ull << 16;
-    text += "shr.u32 %r6, %r5, 4; cvt.u64.u32 %d5, %r6; or.b64 %d5, %d5, " + std::to_string(static_cast<int64_t>(fixed)) +
-            "; add.u64 %d6, %d5, 512;\n";
-    // The fragment of A of this warp, by ldmatrix from unswizzled places worked out for its lanes.
-    text += "wgmma.fence.sync.aligned;\nmov.pred %p2, 0;\n";
-    const std::string sums = "{%r20, %r21, %r22, %r23}",
-                      tail = std::string(", %d6, %p2, 1, 1") + (c.a_in_registers ? "" : ", 0") + (c.transposed_b ? ", 1;\n" : ", 0;\n");
-    if (c.a_in_registers) {
-        text += "shr.u32 %r7, %r0, 5; and.b32 %r8, %r0, 15; mad.lo.u32 %r8, %r7, 16, %r8; shl.b32 %r8, %r8, 7; bfe.u32 %r9, %r0, 4, 1; "
-                "shl.b32 %r9, %r9, 4;\n"
-                "or.b32 %r8, %r8, %r9; shr.u32 %r9, %r8, 7; and.b32 %r9, %r9, 7; shl.b32 %r9, %r9, 4; xor.b32 %r8, %r8, %r9; add.u32 %r8, "
-                "%r8, %r5;\n"
-                "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r10, %r11, %r12, %r13}, [%r8];\n";
-    }
-    text += "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 " + sums + ", " + (c.a_in_registers ? "{%r10, %r11, %r12, %r13}" : "%d5") +
-            tail;
-    text += "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;\n";
-    return text + store_sums(20);
-}
-
-TEST_F(Matrices, MultiplyByWarpgroups) {
-    const GroupCase cases[] = {{128, 1, false, false}, {64, 2, false, false}, {32, 3, false, false},
-                               {128, 1, true, false},  {64, 2, true, false},  {128, 1, false, true}};
-    for (const GroupCase &c : cases) {
-        const auto got = run(group_body(c), group_memory(c), 512, {1, 128, 16384}, ".extern .shared .align 1024 .b8 dynamic[];");
-        for (uint32_t thread = 0; thread < 128; ++thread) {
-            for (uint32_t i = 0; i < 4; ++i) {
-                const uint32_t row = thread / 32 * 16 + thread % 32 / 4 + 8 * (i / 2), column = 2 * (thread % 4) + i % 2;
-                ASSERT_EQ(float_of(got[4 * thread + i]), static_cast<float>(product(row, column, 16)))
-                    << "swizzle " << c.width << " transposed " << c.transposed_b << " registers " << c.a_in_registers << " row " << row
-                    << " column " << column;
-            }
-        }
-    }
 }
 
 } // namespace attune::test
