@@ -87,6 +87,7 @@ std::string make_cubin(const std::string &ptx, const std::string &arch, const As
     std::string code = cubin.read();
     if (status != 0 || code.empty())
         throw Error("ptxas ended with status " + std::to_string(status) + " for " + arch + ":\n" + explain_errors(printed, ptx));
+    if (const std::string remark = wgmma_remark(printed); !remark.empty()) throw Error("for " + arch + " " + remark);
     for (const KernelFigures &kernel : parse_figures(printed, arch))
         figures.push_back(kernel);
     return code;

@@ -39,12 +39,16 @@ struct DeviceCode {
  * ptxas complains about. */
 DeviceCode assemble(const std::vector<Source> &sources, const AssembleOptions &options);
 
-/** The cubin of one architecture; appends the figures of its kernels. */
+/** The cubin of one architecture; appends the figures of its kernels. Throws Error where wgmma_remark finds something, too. */
 std::string make_cubin(const std::string &ptx, const std::string &arch, const AssembleOptions &options,
                        std::vector<KernelFigures> &figures);
 
 /** Reads what `ptxas -v` printed. */
 std::vector<KernelFigures> parse_figures(const std::string &log, const std::string &arch);
+
+/** What ptxas, in what it printed, says it did to make wgmma right, or nothing: it waits between products, or puts a fence or a wait of its
+ * own. It only remarks on it, but then products are slow, or the pass has missed one. */
+std::string wgmma_remark(const std::string &log);
 
 /** The errors in what ptxas printed, each with the PTX line that it names. */
 std::string explain_errors(const std::string &log, const std::string &ptx);

@@ -58,6 +58,15 @@ std::vector<KernelFigures> parse_figures(const std::string &log, const std::stri
     return result;
 }
 
+std::string wgmma_remark(const std::string &log) {
+    std::istringstream lines(log);
+    for (std::string line; std::getline(lines, line);)
+        for (const char *words :
+             {"wgmma.mma_async instructions are serialized", "warpgroup.arrive is injected", "warpgroup.wait is injected"})
+            if (line.find(words) != std::string::npos) return line;
+    return "";
+}
+
 std::string explain_errors(const std::string &log, const std::string &ptx) {
     std::string text;
     std::istringstream lines(log);

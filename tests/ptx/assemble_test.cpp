@@ -52,16 +52,43 @@ TEST(Assemble, PtxasTakesWgmma) {
     NEEDS_PTXAS();
     std::string body = "mov.u32 %r1, %tid.x;\nmul.wide.u32 %rd1, %r1, 16;\nst.shared.b32 [%rd1], %r1;\nbar.sync 0;\n"
                        "ld.shared.b32 %r1, [%rd1];\nld.shared.b32 %r2, [%rd1+1024];\n";
-    for (int r = 0; r < 4; ++r) {
-        const std::string result = "%r10" + std::to_string(r), sum = "%r2" + std::to_string(r);
-        body += call(result, "warp_wgmma_m64n8k16_bf16", {std::to_string(r), "%r1", "%r2"}) + "add.f32 " + sum + ", " + result +
-                ", 0f00000000;\n";
-    }
-    body += "ld.param.b64 %rd3, [p];\nst.global.v4.b32 [%rd3], {%r20, %r21, %r22, %r23};\n";
+    const auto add_product = [&](int sum, const std::string &function, const std::vector<std::string> &arguments) {
+        for (int r = 0; r < 4; ++r) {
+            std::vector<std::string> all = {std::to_string(r)};
+            all.insert(all.end(), arguments.begin(), arguments.end());
+            const std::string result = "%r" + std::to_string(100 + sum + r),
+                              before = sum == 20 ? "0f00000000" : "%r" + std::to_string(10 + r);
+            body += call(result, function, all) + "add.f32 %r" + std::to_string(sum + r) + ", " + result + ", " + before + ";\n";
+        }
+        body += "ld.param.b64 %rd3, [p];\nst.global.v4.b32 [%rd3], {%r" + std::to_string(sum) + ", %r" + std::to_string(sum + 1) + ", %r" +
+                std::to_string(sum + 2) + ", %r" + std::to_string(sum + 3) + "};\n";
+    };
+    add_product(20, "warp_wgmma_ss_m64n8k16_bf16", {"%r1", "%r2", "128"});
+    add_product(30, "warp_wgmma_rs_m64n8k16_f16", {"%r20", "%r21", "%r22", "%r23", "%r2", "64", "4096"});
     RewriteOptions rewriting;
     rewriting.arch = "sm_90a";
     std::vector<KernelFigures> figures;
     EXPECT_FALSE(make_cubin(rewrite(kernel(body), rewriting), "sm_90a", with_ptxas(), figures).empty());
+}
+
+TEST(Assemble, RefusesWgmmaThatPtxasWaitsFor) {
+    NEEDS_PTXAS();
+    // The sums are read between a product and the wait for it.
+    const std::string body = "mov.u64 %rd1, 0;\nwgmma.fence.sync.aligned;\n"
+                             "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%r20, %r21, %r22, %r23}, %rd1, %rd1, 0, 1, 1, 0, 0;\n"
+                             "wgmma.commit_group.sync.aligned;\nadd.f32 %r20, %r20, %r20;\n"
+                             "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%r20, %r21, %r22, %r23}, %rd1, %rd1, 1, 1, 1, 0, 0;\n"
+                             "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n"
+                             "ld.param.b64 %rd3, [p];\nst.global.v4.b32 [%rd3], {%r20, %r21, %r22, %r23};\n";
+    RewriteOptions rewriting;
+    rewriting.arch = "sm_90a";
+    std::vector<KernelFigures> figures;
+    try {
+        make_cubin(rewrite(kernel(body), rewriting), "sm_90a", with_ptxas(), figures);
+        FAIL() << "accepted";
+    } catch (const Error &error) {
+        EXPECT_NE(std::string(error.what()).find("warpgroup.arrive is injected"), std::string::npos) << error.what();
+    }
 }
 
 TEST(Assemble, MakesAFatbinAndLeavesNoFiles) {
