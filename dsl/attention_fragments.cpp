@@ -8,6 +8,7 @@
 #include "dsl/score.h"
 #include "dsl/softmax.h"
 #include "dsl/spoilt_values.h"
+#include "dsl/swizzled_panels.h"
 #include "dsl/warp.h"
 
 namespace attune::dsl {
@@ -28,25 +29,29 @@ const Var r("r"), word("word"), key_tile("key_tile"), depth("depth"), half("half
 /** Where the parts of a thread's state lie. A row tile has two halves of rows a thread: g and g + 8. */
 struct Slots {
     explicit Slots(const FragmentBlocking &b)
-        : halves(2 * b.row_tiles), key_depth(b.keys / 16), value_tiles(b.value_dim / 8 + 1), factor(0), maximum(halves),
-          reference(2 * halves), weight(3 * halves), output(weight + 4 * key_depth * b.row_tiles), outputs(4 * value_tiles * b.row_tiles),
-          mark(output + outputs), marks((outputs - 4 * b.row_tiles + outputs_a_mark - 1) / outputs_a_mark), count(mark + marks),
-          assignments(outputs * key_depth) {}
+        : halves(2 * b.row_tiles), key_depth(b.keys / 16), value_columns(b.value_dim / 8),
+          value_tiles(value_columns + (b.warpgroups ? 0 : 1)), factor(0), maximum(halves), reference(2 * halves), sum(3 * halves),
+          weight(b.warpgroups ? sum + halves : sum), weights(4 * key_depth * b.row_tiles), output(weight + weights),
+          outputs(4 * value_tiles * b.row_tiles), mark(output + outputs), marked(4 * value_columns * b.row_tiles),
+          marks((marked + outputs_a_mark - 1) / outputs_a_mark), count(mark + marks), assignments(outputs * key_depth) {}
 
     static constexpr int outputs_a_mark = 16; // two bits each
 
-    const int halves, key_depth, value_tiles; // the last tile of values is ones: its products are the sums of the weights
-    const int factor, maximum, reference;     // what the old sums are multiplied by; the largest score, and that or 0
-    const int weight;                         // words of the left factor of the second product
+    const int halves, key_depth, value_columns; // tiles of 8 values
+    const int value_tiles;                      // of products: but by warpgroups one more, of ones, which makes the sums of the weights
+    const int factor, maximum, reference;       // what the old sums are multiplied by; the largest score, and that or 0
+    const int sum;                              // by warpgroups: of the weights; until the end of those that this lane holds
+    const int weight, weights;                  // words of the left factor of the second product
     const int output, outputs;
-    const int mark, marks;        // words of two bits an output: what values that aren't finite make of it
-    const int count, assignments; // slots; and how often a step adds to outputs: to each once for every 16 keys
+    const int mark, marked, marks; // words of two bits for each of `marked` outputs: what values that aren't finite make of it
+    const int count, assignments;  // slots; and how often a step adds to outputs: to each once for every 16 keys
 };
 
 class Declaration {
 public:
     Declaration(const FragmentInputs &inputs, const FragmentBlocking &blocking)
-        : in(inputs), b(blocking), slots(blocking), rows{inputs.queries, inputs.heads_per_group, inputs.split()},
+        : in(inputs), b(blocking), slots(blocking), panels(blocking.head_dim),
+          value_panels(blocking.value_dim), rows{inputs.queries, inputs.heads_per_group, inputs.split()},
           chunks(inputs.split() ? (inputs.keys - 1) / inputs.keys_per_chunk + 1 : Expr(1)),
           first_row((inputs.split() ? tile / chunks : Expr(tile)) * blocking.rows()) {
         bound_blocks();
@@ -69,6 +74,7 @@ private:
     const FragmentInputs &in;
     const FragmentBlocking &b;
     const Slots slots;
+    const SwizzledPanels panels, value_panels; // by warpgroups
     const RowsOfHead rows;
     const Expr chunks, first_row;  // how many chunks there are; and the tile's first row
     Expr first_key, last_key;      // that some query of the tile may attend to, both ends included
@@ -114,19 +120,50 @@ private:
         // A negative scale is its size and a q of the other sign: the largest score stays that of the largest product.
         const uint32_t signs = 0x80008000u;
         const Expr flip = select(in.scale < 0.0f, Expr(signs), Expr(0u));
-        made.query_words(word, row, tile, head, batch) = in.query(word, rows.query_of(q_row), rows.head_of(q_row), batch) ^ flip;
-        made.key_words(word, key, step, tile, head, batch) = in.key(word, k_token, rows.kv_head(), batch);
-        made.value_words(word, key, step, tile, head, batch) = in.value(word, k_token, rows.kv_head(), batch);
+        define_tile(made.query_words, panels, row, {tile, head, batch},
+                    [&](const Expr &of_word) { return in.query(of_word, rows.query_of(q_row), rows.head_of(q_row), batch) ^ flip; });
+        define_tile(made.key_words, panels, key, {step, tile, head, batch},
+                    [&](const Expr &of_word) { return in.key(of_word, k_token, rows.kv_head(), batch); });
+        define_tile(made.value_words, value_panels, key, {step, tile, head, batch},
+                    [&](const Expr &of_word) { return in.value(of_word, k_token, rows.kv_head(), batch); });
+        declare_fragments();
+    }
 
+    template <typename Value>
+    void define_tile(Func &f, const SwizzledPanels &of, const Var &of_row, const std::vector<Var> &rest, const Value &value) {
+        std::vector<Var> axes{word, of_row};
+        if (b.warpgroups) axes.push_back(panel);
+        axes.insert(axes.end(), rest.begin(), rest.end());
+        f(axes) = value(b.warpgroups ? panel * of.words + of.swizzled(word, of_row) : Expr(word));
+    }
+
+    Expr tile_word(const Func &f, const SwizzledPanels &of, const Expr &of_word, const Expr &of_row, const std::vector<Expr> &rest) const {
+        std::vector<Expr> place{b.warpgroups ? of.swizzled(of_word, of_row) : of_word, of_row};
+        if (b.warpgroups) place.push_back(of.panel_of(of_word));
+        place.insert(place.end(), rest.begin(), rest.end());
+        return f(place);
+    }
+    Expr query_word(const Expr &of_word, const Expr &of_row) const {
+        return tile_word(made.query_words, panels, of_word, of_row, {tile, head, batch});
+    }
+    Expr key_word(const Expr &of_word, const Expr &of_key, const Expr &at_step) const {
+        return tile_word(made.key_words, panels, of_word, of_key, {at_step, tile, head, batch});
+    }
+    Expr value_word(const Expr &of_word, const Expr &of_key, const Expr &at_step) const {
+        return tile_word(made.value_words, value_panels, of_word, of_key, {at_step, tile, head, batch});
+    }
+
+    void declare_fragments() {
         const Var &q = made.q, &g = made.g, &warp = made.warp, &row_tile = made.row_tile;
         const Expr lane = lane_number();
         const Expr lane_row = (warp * b.row_tiles + row_tile) * 16 + lane % 16;
+        made.value_fragment(r, q, g, depth, key_tile, step, tile, head, batch) =
+            warp::load_matrices_transposed(r, value_word(key_tile * 8 + lane / 16 * 4, depth * 16 + lane % 16, step));
+        if (b.warpgroups) return;
         made.query_fragment(r, q, g, depth, row_tile, warp, tile, head, batch) =
-            warp::load_matrices(r, made.query_words(depth * 8 + lane / 16 * 4, lane_row, tile, head, batch));
-        made.key_fragment(r, q, g, depth, key_tile, step, tile, head, batch) = warp::load_matrices(
-            r, made.key_words(depth * 8 + lane / 8 % 2 * 4, key_tile * 16 + lane / 16 * 8 + lane % 8, step, tile, head, batch));
-        made.value_fragment(r, q, g, depth, key_tile, step, tile, head, batch) = warp::load_matrices_transposed(
-            r, made.value_words(key_tile * 8 + lane / 16 * 4, depth * 16 + lane % 16, step, tile, head, batch));
+            warp::load_matrices(r, query_word(depth * 8 + lane / 16 * 4, lane_row));
+        made.key_fragment(r, q, g, depth, key_tile, step, tile, head, batch) =
+            warp::load_matrices(r, key_word(depth * 8 + lane / 8 % 2 * 4, key_tile * 16 + lane / 16 * 8 + lane % 8, step));
     }
 
     void declare_score() {
@@ -136,16 +173,8 @@ private:
         auto score = [&](const Expr &element, const Expr &tile_of_keys) -> Halide::FuncRef {
             return made.score(element, q, g, tile_of_keys, row_tile, warp, step, tile, head, batch);
         };
-        std::vector<Expr> query, key_part;
-        for (int i = 0; i < 4; i++)
-            query.push_back(made.query_fragment(i, q, g, d, row_tile, warp, tile, head, batch));
-        for (int i = 0; i < 2; i++)
-            key_part.push_back(made.key_fragment(key_tile % 2 * 2 + i, q, g, d, key_tile / 2, step, tile, head, batch));
-        const Expr ahead = step + (b.stages - 1);
         score(r, key_tile) = 0.0f;
-        score(r, key_tile) = warp::add_product(
-            in.element, score(r, key_tile), r, query, key_part,
-            {made.key_words(0, key_tile * 8, ahead, tile, head, batch), made.value_words(0, key_tile * 8, ahead, tile, head, batch)});
+        score(r, key_tile) = b.warpgroups ? group_score(score(r, key_tile), d) : warp_score(score(r, key_tile), d);
 
         const Expr block_key = (first_block + step) * b.keys;
         auto stage = [&](const char *name, const Expr &used, auto &&next) {
@@ -153,7 +182,11 @@ private:
             elements.where(used);
             const Expr of_tile = (warp * b.row_tiles + row_tile) * 16 + elements.x / 2 * 8 + g;
             const Expr old = score(elements.x, elements.y);
-            score(elements.x, elements.y) = next(old, rows.cell(first_row + of_tile, block_key + elements.y * 8 + q * 2 + elements.x % 2));
+            const Expr plain_key = block_key + elements.y * 8 + q * 2 + elements.x % 2;
+            // Limits less the place of each element, all made before the loop, would leave no registers for wide heads.
+            const Expr element_key =
+                b.warpgroups ? Halide::unsafe_promise_clamped(warp::opaque(plain_key), 0, in.keys + b.keys) : plain_key;
+            score(elements.x, elements.y) = next(old, rows.cell(first_row + of_tile, element_key));
             made.score_stages.push_back(elements);
         };
         stage("scale_elements", is_scored(), [&](const Expr &s, const Cell &) { return s * abs(in.scale); });
@@ -168,6 +201,25 @@ private:
         });
         stage("mask_elements", !mask().allows_all(cells_of(step)),
               [&](const Expr &s, const Cell &cell) { return warp::choose(cast<int32_t>(mask().allows(cell)), s, masked_score()); });
+    }
+
+    /** The score with 16 channels more, the block of keys and values that is copied meanwhile named beside. */
+    Expr warp_score(const Expr &before, const Expr &d) const {
+        const Var &q = made.q, &g = made.g;
+        std::vector<Expr> query, key_part;
+        for (int i = 0; i < 4; i++)
+            query.push_back(made.query_fragment(i, q, g, d, made.row_tile, made.warp, tile, head, batch));
+        for (int i = 0; i < 2; i++)
+            key_part.push_back(made.key_fragment(key_tile % 2 * 2 + i, q, g, d, key_tile / 2, step, tile, head, batch));
+        const Expr ahead = step + (b.stages - 1);
+        return warp::add_product(in.element, before, r, query, key_part,
+                                 {key_word(0, key_tile * 8, ahead), value_word(0, key_tile * 8, ahead)});
+    }
+
+    Expr group_score(const Expr &before, const Expr &d) const {
+        const Expr ahead = step + (b.stages - 1);
+        return warp::add_group_product(in.element, b.keys, before, key_tile * 4 + r, query_word(d * 8, made.warp / 4 * 64),
+                                       key_word(d * 8, 0, step), panels.line_bytes(), {key_word(0, 0, ahead), value_word(0, 0, ahead)});
     }
 
     /** c tanh(s / c): by 1 - 2 / (1 + e^2x), and by its series where that would cancel. */
@@ -221,7 +273,7 @@ private:
         const Expr nth = (made.lane_words.y * 32 + lane_number()) * 4 + made.lane_words.x;
         auto found = [&]() -> Halide::FuncRef { return made.spoilt_lane(q, g, warp, step, tile, head, batch); };
         found() = Expr(0u);
-        found() = found() | spoilt_bits(in.element, made.value_words(nth % words, nth / words, step, tile, head, batch));
+        found() = found() | spoilt_bits(in.element, value_word(nth % words, nth / words, step));
         const Expr some = (made.spoilt_lane(q, g, warp, step, tile, head, batch) & Expr(0x80008000u)) != 0;
         made.spoilt(q, g, warp, step, tile, head, batch) = 0;
         RDom once(0, 1, "spoilt_once");
@@ -234,7 +286,7 @@ private:
     // One output after another, all in one loop: it hardly ever runs, and mustn't fill the kernel with code.
     void declare_marks() {
         const Var &q = made.q, &g = made.g, &warp = made.warp;
-        made.marked = RDom(0, b.keys * (slots.outputs - 4 * b.row_tiles), "marked");
+        made.marked = RDom(0, b.keys * slots.marked, "marked");
         made.marked.where(is_spoilt(step));
         const Expr place = made.marked / b.keys, nth = made.marked % b.keys;
         const Expr element = place % 4, of_tile = place / 4 % b.row_tiles, value_tile = place / (4 * b.row_tiles);
@@ -243,7 +295,7 @@ private:
         const Expr allowed = mask().allows(at);
         const Expr bias = in.bias(min(at.key, in.keys - 1), min(at.query, in.queries - 1), at.head, batch);
         const Expr unbiased = in.use_bias == 0 || warp::equal(branch(in.use_bias != 0, bias, 0.0f), masked_score()) == 0;
-        const Expr value = made.value_words(value_tile * 4 + q, nth, step, tile, head, batch);
+        const Expr value = value_word(value_tile * 4 + q, nth, step);
         const Expr mark = mark_of(in.element, half_of(value, element % 2)) << cast<uint32_t>(place % Slots::outputs_a_mark * 2);
         auto marks = [&]() -> Halide::FuncRef { return made.marks(slot, q, g, warp, step, tile, head, batch); };
         marks() = Expr(0u);
@@ -252,7 +304,8 @@ private:
 
     enum Part { softmax_part, product_part, careful_part, parts };
 
-    // Every step makes the same assignments, in this order: factors, maxima, references, weights; then outputs, in one of two ways.
+    // Every step makes the same assignments, in this order: factors, maxima, references, weights; then outputs, in one of two ways. By
+    // warpgroups sums of weights are rescaled before the weights, and after each word of weights take its two.
     void declare_state() {
         const Var &q = made.q, &g = made.g, &warp = made.warp;
         const Expr most_keys = in.split() ? min(in.keys, in.keys_per_chunk) : in.keys;
@@ -261,8 +314,8 @@ private:
         // A chunk of no key copies none: its steps end before those that copy ahead.
         const Expr count = in.split() ? select(block_count > 0, block_count, 1 - b.stages) : block_count;
         made.steps.where(warp::in_steps(now, count));
-        made.steps.where(
-            i < select(part == softmax_part, slots.output, part == product_part, slots.assignments, slots.assignments + slots.marks));
+        made.steps.where(i < select(part == softmax_part, slots.weight + slots.weights * assignments_a_word(), part == product_part,
+                                    slots.assignments, slots.assignments + slots.marks));
         made.steps.where(part != product_part || !is_spoilt(now));
         made.steps.where(part != careful_part || is_spoilt(now));
         auto at = [&](const Expr &s) -> Halide::FuncRef { return made.state(s, q, g, warp, tile, head, batch); };
@@ -274,27 +327,51 @@ private:
         const Expr largest = warp::maximum(old, top);
         const Expr factor = warp::exp2(warp::subtract(old, reference_of(largest)) * to_base2());
         const Expr reference = reference_of(at(slots.maximum + of_half));
-        const Expr softmax =
-            select(i < slots.maximum, factor, i < slots.reference, largest, i < slots.weight, reference, weight(i - slots.weight, at, now));
+        const Expr nth = (i - slots.weight) / assignments_a_word(), is_sum = (i - slots.weight) % assignments_a_word() == 1;
+        const Expr softmax = select(i < slots.maximum, factor, i < slots.reference, largest, i < slots.sum, reference, i < slots.weight,
+                                    b.warpgroups ? at(slots.sum + of_half) * at(slots.factor + of_half) : Expr(0.0f), is_sum,
+                                    b.warpgroups ? summed(nth, at, now) : Expr(0.0f), weight(nth, at, now));
+        const Expr softmax_slot = select(i < slots.weight, i, is_sum, slots.sum + half_of_word(nth), slots.weight + nth);
 
         const Expr is_mark = i >= slots.assignments, word = clamp(i - slots.assignments, 0, slots.marks - 1);
         const Expr mark =
             reinterpret<float>(reinterpret<uint32_t>(at(slots.mark + word)) | made.marks(word, q, g, warp, now, tile, head, batch));
-        const Expr target = select(part == softmax_part, i, is_mark, slots.mark + word, slots.output + i % slots.outputs);
-        at(target) = select(part == softmax_part, softmax, part == product_part, output(i, at, fragment_values(now)), is_mark, mark,
+        const Expr target = select(part == softmax_part, softmax_slot, is_mark, slots.mark + word, slots.output + i % slots.outputs);
+        at(target) = select(part == softmax_part, softmax, part == product_part, product(i, at, now), is_mark, mark,
                             output(i, at, finite_values(now)));
+        if (b.warpgroups) join_sums();
     }
+
+    /** After the last step: sums of the four lanes that share a row. */
+    void join_sums() {
+        made.sums = RDom(0, slots.halves, "sums");
+        auto sum = [&]() -> Halide::FuncRef { return made.state(slots.sum + made.sums, made.q, made.g, made.warp, tile, head, batch); };
+        Expr joint = sum();
+        for (int lanes : {1, 2})
+            joint = strict_float(joint + warp::shuffle_xor(joint, lanes));
+        sum() = joint;
+    }
+
+    int assignments_a_word() const { return b.warpgroups ? 2 : 1; }
 
     /** Word w of the weights: half w % 2, keys 8 (w / 2) on of 16. */
     template <typename At> Expr weight(const Expr &w, const At &at, const Expr &now) const {
+        return reinterpret<float>(warp::pack(in.element, unpacked_weight(w, 0, at, now), unpacked_weight(w, 1, at, now)));
+    }
+
+    Expr half_of_word(const Expr &w) const { return w / 4 % b.row_tiles * 2 + w % 2; }
+
+    template <typename At> Expr unpacked_weight(const Expr &w, int which, const At &at, const Expr &now) const {
         const Expr part = w % 4, of_tile = w / 4 % b.row_tiles, keys16 = w / (4 * b.row_tiles) % slots.key_depth;
-        auto value = [&](int column) {
-            const Expr score =
-                made.score(part % 2 * 2 + column, made.q, made.g, keys16 * 2 + part / 2, of_tile, made.warp, now, tile, head, batch);
-            // Subtracted first: the largest score weighs 1, however large it is.
-            return warp::exp2(warp::subtract(score, at(slots.reference + of_tile * 2 + part % 2)) * to_base2());
-        };
-        return reinterpret<float>(warp::pack(in.element, value(0), value(1)));
+        const Expr score =
+            made.score(part % 2 * 2 + which, made.q, made.g, keys16 * 2 + part / 2, of_tile, made.warp, now, tile, head, batch);
+        // Subtracted first: the largest score weighs 1, however large it is.
+        return warp::exp2(warp::subtract(score, at(slots.reference + of_tile * 2 + part % 2)) * to_base2());
+    }
+
+    /** The sum of the lane's weights of a half, with those of word w. */
+    template <typename At> Expr summed(const Expr &w, const At &at, const Expr &now) const {
+        return strict_float(at(slots.sum + half_of_word(w)) + (unpacked_weight(w, 0, at, now) + unpacked_weight(w, 1, at, now)));
     }
 
     /** Right factors of the products for 16 keys and a tile of values: register 0 or 1. */
@@ -314,19 +391,35 @@ private:
         };
     }
 
+    template <typename At> Expr product(const Expr &i, const At &at, const Expr &now) const {
+        if (!b.warpgroups) return output(i, at, fragment_values(now));
+        const Expr keys16 = i / slots.outputs % slots.key_depth;
+        return warp::add_group_product(in.element, b.value_dim, before(i, at), i % slots.outputs, weights(i, at),
+                                       value_word(0, keys16 * 16, now), value_panels.line_bytes(), value_panels.bytes(b.keys));
+    }
+
     /** Addition i to the outputs: all of them for the first 16 keys of the block, then all for the next. */
     template <typename At> Expr output(const Expr &i, const At &at, const Values &values_of) const {
-        const Expr place = i % slots.outputs, element = i % 4, of_tile = i / 4 % b.row_tiles;
-        const Expr value_tile = i / (4 * b.row_tiles) % slots.value_tiles, keys16 = i / slots.outputs % slots.key_depth;
-        Expr before = at(slots.output + place);
-        before = select(keys16 == 0, before * at(slots.factor + of_tile * 2 + element / 2), before);
-        std::vector<Expr> weights, values;
-        for (int j = 0; j < 4; j++)
-            weights.push_back(reinterpret<uint32_t>(at(slots.weight + (keys16 * b.row_tiles + of_tile) * 4 + j)));
-        const Expr ones(in.element.is_bfloat() ? 0x3f803f80u : 0x3c003c00u), column = min(value_tile, slots.value_tiles - 2);
+        const Expr element = i % 4, value_tile = i / (4 * b.row_tiles) % slots.value_tiles, keys16 = i / slots.outputs % slots.key_depth;
+        std::vector<Expr> values;
+        const Expr ones(in.element.is_bfloat() ? 0x3f803f80u : 0x3c003c00u), column = min(value_tile, slots.value_columns - 1);
         for (int j = 0; j < 2; j++)
-            values.push_back(select(value_tile == slots.value_tiles - 1, ones, values_of(keys16, column, j)));
-        return warp::add_product(in.element, before, element, weights, values);
+            values.push_back(select(value_tile == slots.value_columns, ones, values_of(keys16, column, j)));
+        return warp::add_product(in.element, before(i, at), element, weights(i, at), values);
+    }
+
+    /** What addition i adds to, for the first 16 keys rescaled; and its weights. */
+    template <typename At> Expr before(const Expr &i, const At &at) const {
+        const Expr place = i % slots.outputs, element = i % 4, of_tile = i / 4 % b.row_tiles, keys16 = i / slots.outputs % slots.key_depth;
+        const Expr old = at(slots.output + place);
+        return select(keys16 == 0, old * at(slots.factor + of_tile * 2 + element / 2), old);
+    }
+    template <typename At> std::vector<Expr> weights(const Expr &i, const At &at) const {
+        const Expr of_tile = i / 4 % b.row_tiles, keys16 = i / slots.outputs % slots.key_depth;
+        std::vector<Expr> words;
+        for (int j = 0; j < 4; j++)
+            words.push_back(reinterpret<uint32_t>(at(slots.weight + (keys16 * b.row_tiles + of_tile) * 4 + j)));
+        return words;
     }
 
     /** What the sink and the sum make of a row: {factor of its outputs, log-sum-exp}. */
@@ -355,7 +448,10 @@ private:
     Expr output_at(const Expr &value_tile, const Expr &element, const RowPlace &row) const {
         return state_at(slots.output + (value_tile * b.row_tiles + row.row_tile) * 4 + element, row);
     }
-    Expr sum_at(const RowPlace &row) const { return output_at(slots.value_tiles - 1, row.half * 2, row); }
+    Expr sum_at(const RowPlace &row) const {
+        if (b.warpgroups) return state_at(slots.sum + row.row_tile * 2 + row.half, row);
+        return output_at(slots.value_columns, row.half * 2, row);
+    }
     /** What values that aren't finite add to an output. */
     Expr spoilt_part(const Expr &value_tile, const Expr &element, const RowPlace &row) const {
         const Expr place = (value_tile * b.row_tiles + row.row_tile) * 4 + row.half * 2 + element;
@@ -374,14 +470,12 @@ private:
         made.lse(lane, token, head, batch) = closing(maximum_at(there), sum_at(there)).second;
     }
 
-    int value_columns() const { return b.value_dim / 8; }
-
     void declare_partial() {
         const RowPlace at = place_of(tile, row, made.q);
-        const Expr of_values = min(column, value_columns() - 1);
+        const Expr of_values = min(column, slots.value_columns - 1);
         const Expr output = output_at(of_values, at.half * 2 + odd, at) + spoilt_part(of_values, odd, at);
         made.partial(odd, made.q, column, row, tile, head, batch) =
-            select(column < value_columns(), output, odd == 0, maximum_at(at), sum_at(at));
+            select(column < slots.value_columns, output, odd == 0, maximum_at(at), sum_at(at));
     }
 
     void declare_merge() {
@@ -392,14 +486,14 @@ private:
         };
         ChunkStates states;
         states.elements = {odd, q, column}, states.rows = {token, head, batch};
-        states.maximum = [&](const Expr &of_chunk) { return partial(0, 0, value_columns(), of_chunk); };
+        states.maximum = [&](const Expr &of_chunk) { return partial(0, 0, slots.value_columns, of_chunk); };
         states.element = [&](const Expr &of_chunk) { return partial(odd, q, column, of_chunk); };
         const Interval keys = mask().possible_keys({batch, head, {token, token}, {Expr(0), in.keys - 1}});
         states.first = keys.min / in.keys_per_chunk, states.last = keys.max / in.keys_per_chunk;
         states.count = chunks, states.at_once = b.merged_at_once, states.base2_scale = to_base2();
         made.merge = merge_chunks(states);
         auto merged = [&](const Expr &o, const Expr &of_q, const Expr &c) { return made.merge.merged(o, of_q, c, token, head, batch); };
-        const auto [factor, log_sum_exp] = closing(made.merge.joint(token, head, batch), merged(1, 0, value_columns()));
+        const auto [factor, log_sum_exp] = closing(made.merge.joint(token, head, batch), merged(1, 0, slots.value_columns));
         made.closed(half, token, head, batch) = select(half == 0, factor, log_sum_exp);
         auto finished = [&](int o) { return merged(o, q, column) * made.closed(0, token, head, batch); };
         made.output(q, column, token, head, batch) = warp::pack(in.element, finished(0), finished(1));

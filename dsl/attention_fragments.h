@@ -42,6 +42,7 @@ struct FragmentBlocking {
     int warps = 4, row_tiles = 1;
     int keys = 64;           // a multiple of 16
     int stages = 2;          // blocks of keys in shared memory at once: those beside the one in use are on their way
+    bool warpgroups = false; // four warps multiply together, from shared memory; `warps` is a multiple of 4, row_tiles 1
     int merged_at_once = 32; // split: chunks
 
     int rows() const { return 16 * row_tiles * warps; }
@@ -51,8 +52,10 @@ struct FragmentBlocking {
 struct FragmentAttention {
     FragmentInputs inputs;
     FragmentBlocking blocking;
-    Halide::Func query_words;                                  // (word, row, tile, head, batch)
-    Halide::Func key_words, value_words;                       // (word, key, step, tile, head, batch)
+    // In shared memory. By warpgroups, word is that of a line, and a panel follows the row or key (dsl/swizzled_panels.h).
+    Halide::Func query_words;            // (word, row, tile, head, batch)
+    Halide::Func key_words, value_words; // (word, key, step, tile, head, batch)
+    // Those of queries and keys aren't made by warpgroups, those of values only for values that aren't finite.
     Halide::Func query_fragment, key_fragment, value_fragment; // (register, q, g, ...)
     Halide::Func score;                                        // (r, q, g, key tile, row tile, warp, step, tile, head, batch)
     Halide::Func lane_maximum, maximum;                        // (half, q, g, row tile, warp, step, tile, head, batch)
@@ -70,12 +73,14 @@ struct FragmentAttention {
     Halide::Func output;                                            // u32 (word % 4, word / 4, token, head, batch)
     Halide::Func lse;                                               // f32 (0, token, head, batch)
     Halide::RDom product, maximum_elements, steps;                  // of score, lane_maximum and state
+    Halide::RDom sums;                                              // by warpgroups, of the second update of state
     std::vector<Halide::RDom> score_stages;                         // (r, key tile): of the updates of score after the product
     Halide::Var q{"q"}, g{"g"}, warp{"warp"}, row_tile{"row_tile"}; // lane 4 g + q of a warp
 };
 
 /** Declares it. Masked keys weigh nothing, whatever they hold; a row with nothing to attend to gives zeros and log-sum-exp -inf.
- * Weights are rounded to the element type for the second product, and it is their sum that divides. */
+ * Weights are rounded to the element type for the second product, and it is their sum that divides; by warpgroups that of the weights
+ * before that. */
 FragmentAttention fragment_attention(const FragmentInputs &inputs, const FragmentBlocking &blocking);
 
 } // namespace attune::dsl

@@ -30,6 +30,29 @@ Expr add_product(Halide::Type element, const Expr &c, const Expr &r, const std::
     return strict_float(c + call(Float(32), name, arguments));
 }
 
+namespace {
+
+std::string group_product(const char *operands, int columns, Halide::Type element) {
+    return std::string("wgmma_") + operands + "_m64n" + std::to_string(columns) + "k16_" + suffix(element);
+}
+
+} // namespace
+
+Expr add_group_product(Halide::Type element, int columns, const Expr &c, const Expr &i, const Expr &a, const Expr &b, int line_bytes,
+                       const std::vector<Expr> &ahead) {
+    std::vector<Expr> arguments{i, a, b, line_bytes};
+    arguments.insert(arguments.end(), ahead.begin(), ahead.end());
+    return strict_float(c + call(Float(32), group_product("ss", columns, element) + (ahead.empty() ? "" : "_ahead"), arguments));
+}
+
+Expr add_group_product(Halide::Type element, int columns, const Expr &c, const Expr &i, const std::vector<Expr> &a, const Expr &b,
+                       int line_bytes, int panel_bytes) {
+    std::vector<Expr> arguments{i};
+    arguments.insert(arguments.end(), a.begin(), a.end());
+    arguments.insert(arguments.end(), {b, line_bytes, panel_bytes});
+    return strict_float(c + call(Float(32), group_product("rs", columns, element), arguments));
+}
+
 Expr load_matrices(const Expr &r, const Expr &word) { return call(UInt(32), "ldmatrix_x4", {r, word}); }
 
 Expr load_matrices_transposed(const Expr &r, const Expr &word) { return call(UInt(32), "ldmatrix_x4_trans", {r, word}); }
@@ -51,6 +74,10 @@ Expr subtract(const Expr &a, const Expr &b) { return call(Float(32), "sub", {a, 
 Expr multiply(const Expr &a, const Expr &b) { return call(Float(32), "mul", {a, b}); }
 
 Expr multiply_add(const Expr &a, const Expr &b, const Expr &c) { return call(Float(32), "fma", {a, b, c}); }
+
+Expr exclusive_or(const Expr &a, const Expr &b, int most) { return clamp(call(Int(32), "xor", {a, b}), 0, most); }
+
+Expr opaque(const Expr &x) { return call(Int(32), "opaque", {x}); }
 
 Expr choose(const Expr &condition, const Expr &a, const Expr &b) {
     return call(a.type(), a.type() == Float(32) ? "select_f32" : "select_u32", {condition, a, b});

@@ -22,6 +22,16 @@ Halide::Expr call(Halide::Type type, const std::string &name, const std::vector<
 Halide::Expr add_product(Halide::Type element, const Halide::Expr &c, const Halide::Expr &r, const std::vector<Halide::Expr> &a,
                          const std::vector<Halide::Expr> &b, const std::vector<Halide::Expr> &ahead = {});
 
+/** c + element i of a (64x16) times b (16 x columns), by the four warps of a warpgroup, of which each has 16 rows: i = 4 t + r is element r
+ * of tile t of 8 columns. Both lie in shared memory, in panels of lines of `line_bytes` bytes (dsl/swizzled_panels.h): a by rows, b by
+ * columns. `a` and `b` are the words at which they begin. `ahead`: as above. */
+Halide::Expr add_group_product(Halide::Type element, int columns, const Halide::Expr &c, const Halide::Expr &i, const Halide::Expr &a,
+                               const Halide::Expr &b, int line_bytes, const std::vector<Halide::Expr> &ahead = {});
+
+/** The same with 16 rows of a in each warp's registers, as mma has them, and b by rows; its panels are `panel_bytes` bytes apart. */
+Halide::Expr add_group_product(Halide::Type element, int columns, const Halide::Expr &c, const Halide::Expr &i,
+                               const std::vector<Halide::Expr> &a, const Halide::Expr &b, int line_bytes, int panel_bytes);
+
 /** Register r of four 8x8 matrices of 16-bit elements in shared memory: `word` is the first word of the row this lane points to, lanes
  * 8 i .. 8 i + 7 to those of matrix i. Transposed: each matrix is. */
 Halide::Expr load_matrices(const Halide::Expr &r, const Halide::Expr &word);
@@ -42,6 +52,13 @@ Halide::Expr equal(const Halide::Expr &a, const Halide::Expr &b); // i32, 0 or 1
 Halide::Expr subtract(const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr multiply(const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr multiply_add(const Halide::Expr &a, const Halide::Expr &b, const Halide::Expr &c);
+
+/** a ^ b, which is 0 ... most, as are a and b. Halide's own loses that. */
+Halide::Expr exclusive_or(const Halide::Expr &a, const Halide::Expr &b, int most);
+
+/** x, i32, of which the compiler then knows nothing: it moves no part of what is made of it out of a loop, where that would fill registers.
+ */
+Halide::Expr opaque(const Halide::Expr &x);
 
 /** `a` where the condition, i32, isn't 0, else `b`. Both are computed. */
 Halide::Expr choose(const Halide::Expr &condition, const Halide::Expr &a, const Halide::Expr &b);

@@ -86,7 +86,8 @@ attune_variant(rms_norm            reference    0   f32  x86-64)
 attune_variant(row_sum             vectorized   0   f32  avx512 avx2 x86-64)
 attune_variant(row_sum             vectorized   0   bf16 avx512 avx2 x86-64)
 
-# Kernels for CUDA: the same, but for the architectures they have machine code for, lowest first.
+# Kernels for CUDA: the same, but for the architectures they have machine code for, lowest first. One with an `a` stands alone: neither its
+# machine code nor its PTX runs on any other.
 attune_cuda_variant(attention mma 64  bf16 80 86 89 90)
 attune_cuda_variant(attention mma 96  bf16 80 86 89 90)
 attune_cuda_variant(attention mma 128 bf16 80 86 89 90)
@@ -97,6 +98,13 @@ attune_cuda_variant(attention mma 96  f16  80 86 89 90)
 attune_cuda_variant(attention mma 128 f16  80 86 89 90)
 attune_cuda_variant(attention mma 192 f16  80 86 89 90)
 attune_cuda_variant(attention mma 256 f16  80 86 89 90)
+attune_cuda_variant(attention wgmma 64  bf16 90a)
+attune_cuda_variant(attention wgmma 96  bf16 90a)
+attune_cuda_variant(attention wgmma 128 bf16 90a)
+attune_cuda_variant(attention wgmma 192 bf16 90a)
+attune_cuda_variant(attention wgmma 256 bf16 90a)
+attune_cuda_variant(attention wgmma 64  f16  90a)
+attune_cuda_variant(attention wgmma 128 f16  90a)
 attune_cuda_variant(attention split_kv 64  bf16 80 86 89 90)
 attune_cuda_variant(attention split_kv 96  bf16 80 86 89 90)
 attune_cuda_variant(attention split_kv 128 bf16 80 86 89 90)

@@ -1,10 +1,13 @@
-// attune_cuda_generator -g GENERATOR -f FUNCTION -o DIRECTORY -a ARCHITECTURES [-s STAGES] [-p PTXAS] target=TARGET [NAME=VALUE...]
+// attune_cuda_generator -g GENERATOR -f FUNCTION -o DIRECTORY -a ARCHITECTURES [-s STAGES] [-b BLOCKS] [-p PTXAS] target=TARGET
+// [NAME=VALUE...]
 //
 // Runs a generator for CUDA and writes FUNCTION.o, FUNCTION.h, FUNCTION.ptx, the code for the GPU as text, and FUNCTION.json, what
-// ptxas says of it. ARCHITECTURES are numbers, lowest first ("80,86,89,90"): the text is for the lowest, and where PTXAS is given the
-// object holds machine code for each of them beside the text. STAGES is how many blocks of keys the schedule keeps in shared memory at once
-// (dsl::FragmentBlocking). Exit 1, with a sentence on stderr, where something is wrong.
+// ptxas says of it. ARCHITECTURES are compute capabilities, lowest first ("80,86,89,90", or "90a" alone): the text is for the lowest, and
+// where PTXAS is given the object holds machine code for each of them beside the text. STAGES is how many blocks of keys the schedule keeps
+// in shared memory at once (dsl::FragmentBlocking), BLOCKS how many thread blocks a multiprocessor must have registers for; 1 unless given.
+// Exit 1, with a sentence on stderr, where something is wrong.
 #include <algorithm>
+#include <cctype>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -24,19 +27,24 @@ using namespace attune;
 
 struct Arguments {
     std::string generator, function, directory, ptxas, target;
-    std::vector<int> architectures;
-    int stages = 1;
+    std::vector<std::string> architectures; // "80", "90a"
+    int stages = 1, blocks = 1;
     std::vector<std::pair<std::string, std::string>> parameters;
 };
 
 [[noreturn]] void refuse(const std::string &sentence) { throw std::runtime_error("attune_cuda_generator: " + sentence); }
 
-std::vector<int> numbers(const std::string &list) {
-    std::vector<int> found;
+std::vector<std::string> architectures_of(const std::string &list) {
+    std::vector<std::string> found;
     std::istringstream in(list);
     for (std::string word; std::getline(in, word, ',');)
-        found.push_back(std::stoi(word));
-    if (found.empty() || !std::is_sorted(found.begin(), found.end())) refuse("-a is \"" + list + "\"; it must be numbers, lowest first");
+        found.push_back(word);
+    const auto is_known = [](const std::string &word) {
+        return word.size() >= 2 && word.size() <= 3 && std::isdigit(word[0]) && std::isdigit(word[1]) &&
+               (word.size() == 2 || word[2] == 'a');
+    };
+    if (found.empty() || !std::is_sorted(found.begin(), found.end()) || !std::all_of(found.begin(), found.end(), is_known))
+        refuse("-a is \"" + list + "\"; it must be compute capabilities, lowest first, such as 80,90 or 90a");
     return found;
 }
 
@@ -64,11 +72,13 @@ Arguments parse(int argc, char **argv) {
         else if (word == "-p")
             arguments.ptxas = value;
         else if (word == "-a")
-            arguments.architectures = numbers(value);
+            arguments.architectures = architectures_of(value);
         else if (word == "-s")
             arguments.stages = std::stoi(value);
+        else if (word == "-b")
+            arguments.blocks = std::stoi(value);
         else
-            refuse("\"" + word + "\" is no option; there are -g, -f, -o, -a, -s and -p");
+            refuse("\"" + word + "\" is no option; there are -g, -f, -o, -a, -s, -b and -p");
     }
     for (const auto &[name, value] :
          {std::pair{"-g", arguments.generator}, {"-f", arguments.function}, {"-o", arguments.directory}, {"target", arguments.target}})
@@ -98,18 +108,18 @@ constexpr int first_with_async_copies = 80;
 /** The PTX as it goes to ptxas. */
 std::string rewritten(const Halide::Module &module, const Arguments &arguments) {
     ptx::RewriteOptions options;
-    const int lowest = arguments.architectures.front();
-    options.arch = "sm_" + std::to_string(lowest);
-    options.async_copies = lowest >= first_with_async_copies;
-    options.stages = arguments.stages;
+    const std::string lowest = arguments.architectures.front();
+    options.arch = "sm_" + lowest;
+    options.async_copies = std::stoi(lowest) >= first_with_async_copies;
+    options.stages = arguments.stages, options.blocks_per_sm = arguments.blocks;
     options.threads = generators::block_threads(module);
     return ptx::rewrite(generators::device_code(module), options);
 }
 
 ptx::DeviceCode assembled(const std::string &text, const Arguments &arguments) {
     ptx::Source source{text, {}, true};
-    for (int number : arguments.architectures)
-        source.architectures.push_back("sm_" + std::to_string(number));
+    for (const std::string &number : arguments.architectures)
+        source.architectures.push_back("sm_" + number);
     return ptx::assemble({source}, {arguments.ptxas, arguments.directory});
 }
 

@@ -12,6 +12,7 @@
 #include "printer.h"
 #include "shared_base.h"
 #include "sink_loads.h"
+#include "turns.h"
 #include "warp_operations.h"
 
 namespace attune::ptx {
@@ -79,6 +80,7 @@ std::string rewrite(const std::string &ptx, const RewriteOptions &options) {
         sink_matrix_loads(kernel);
         if (options.async_copies && copies_asynchronously(options.arch)) make_copies_async(kernel, options.stages);
         fence_for_wgmma(kernel);
+        if (const auto threads = options.threads.find(kernel.name); threads != options.threads.end()) take_turns(kernel, threads->second);
         shared = rebase_shared_memory(kernel) || shared;
         set_launch_bounds(kernel, options);
     }

@@ -31,6 +31,7 @@ constexpr SimpleOperation operations[] = {
     {"warp_xor", 2, "xor.b32 $r, $0, $1;"},
     {"warp_and_u32", 2, "and.b32 $r, $0, $1;"},
     {"warp_or_u32", 2, "or.b32 $r, $0, $1;"},
+    {"warp_opaque", 1, "mov.b32 $r, $0;"},
     {"warp_any", 1, "setp.ne.s32 $p, $0, 0; vote.sync.any.pred $q, $p, -1; selp.b32 $r, 1, 0, $q;"},
 };
 

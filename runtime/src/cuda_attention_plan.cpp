@@ -10,8 +10,8 @@ namespace attune::runtime {
 
 namespace {
 
-constexpr const char *tensor_core_schedule = "mma"; // of 16-bit types
-constexpr const char *split_schedule = "split_kv";  // of few queries
+constexpr const char *tensor_core_schedules[] = {"wgmma", "mma"}; // of 16-bit types, best first
+constexpr const char *split_schedule = "split_kv";                // of few queries
 constexpr const char *plain_schedule = "simt";
 constexpr int tensor_core_capability = 80;
 
@@ -35,11 +35,15 @@ Status choose_cuda_kernel(const attune_attention_desc &desc, const CudaDevice &d
     };
     if (desc.schedule) return find(desc.schedule, plan.kernel);
     if (!find(split_schedule, plan.decode_kernel).ok()) plan.decode_kernel = nullptr;
-    const bool tensor_cores = desc.dtype != ATTUNE_F32 && device.capability >= tensor_core_capability &&
-                              has_schedule("attention", tensor_core_schedule, ATTUNE_CUDA);
-    if (!tensor_cores) return find(plain_schedule, plan.kernel);
-    Status status = find(tensor_core_schedule, plan.kernel);
-    return status.ok() || find(plain_schedule, plan.kernel).ok() ? Status() : status;
+    Status status;
+    for (const char *schedule : tensor_core_schedules) {
+        const bool linked = has_schedule("attention", schedule, ATTUNE_CUDA);
+        if (desc.dtype == ATTUNE_F32 || device.capability < tensor_core_capability || !linked) continue;
+        status = find(schedule, plan.kernel);
+        if (status.ok()) return status;
+    }
+    const Status plain = find(plain_schedule, plan.kernel);
+    return plain.ok() || status.ok() ? plain : status;
 }
 
 Status take_cuda_score(const char *text, attune_attention_plan &plan) {

@@ -58,12 +58,12 @@ int number_after(std::string_view word, std::string_view prefix) {
     return std::atoi(std::string(word.substr(prefix.size())).c_str());
 }
 
-/** Machine code runs on its own major version from its minor one on, with an `a` on that one alone; PTX on all from its own on. */
+/** Machine code runs on its own major version from its minor one on, PTX on all from its own on; with an `a` each on that one alone. */
 bool target_runs(std::string_view target, int capability) {
-    if (const int virtual_arch = number_after(target, "compute_"); virtual_arch >= 0) return capability >= virtual_arch;
-    const int arch = number_after(target, "sm_");
+    const int virtual_arch = number_after(target, "compute_"), arch = std::max(virtual_arch, number_after(target, "sm_"));
     if (arch < 0) return false;
-    return target.back() == 'a' ? capability == arch : capability / 10 == arch / 10 && capability >= arch;
+    if (target.back() == 'a') return capability == arch;
+    return capability >= arch && (virtual_arch >= 0 || capability / 10 == arch / 10);
 }
 
 /** A tensor's elements as one rectangle of bytes, repeated over the axes before `looped`. */

@@ -1,6 +1,7 @@
 // Attention on tensor cores by mma.sync: a thread block a tile of queries, a warp 16 rows or a multiple; keys and values on their way to
 // shared memory while the block before is worked on; scores, weights and outputs in registers throughout.
 #include "dsl/axes.h"
+#include "dsl/swizzled_panels.h"
 #include "schedules/cuda/cuda.h"
 #include "schedules/cuda/fragments.h"
 
@@ -17,13 +18,16 @@ namespace {
 constexpr int words_at_once = 4; // 16 bytes: the widest copy
 constexpr int padding = 4;       // words between rows, so that the eight rows of a matrix lie in different banks
 
-/** Copies rows of words to shared memory, 16 bytes a thread, neighbours next to each other. */
-void copy_to_shared(Func f, const Var &of_row, int words, const dsl::FragmentAttention &a) {
+/** Copies rows of `channels` channels to shared memory, 16 bytes a thread, neighbours next to each other. */
+void copy_to_shared(Func f, const Var &of_row, int channels, const dsl::FragmentAttention &a) {
     const Var word = f.args()[0];
-    const int warps = a.blocking.warps;
+    const int warps = a.blocking.warps, words = a.blocking.warpgroups ? dsl::SwizzledPanels(channels).words : channels / 2;
     Var vector("vector"), part("part"), thread("thread"), turn("turn");
-    f.store_in(MemoryType::GPUShared).align_bounds(word, words).align_storage(word, words + padding);
-    f.split(word, vector, part, words_at_once).fuse(vector, of_row, thread).split(thread, turn, thread, 32 * warps);
+    f.store_in(MemoryType::GPUShared).align_bounds(word, words);
+    if (!a.blocking.warpgroups) f.align_storage(word, words + padding);
+    f.split(word, vector, part, words_at_once).fuse(vector, of_row, thread);
+    if (a.blocking.warpgroups) f.fuse(thread, panel, thread);
+    f.split(thread, turn, thread, 32 * warps);
     f.split(thread, a.warp, thread, 32).split(thread, a.g, a.q, 4);
     f.reorder(part, turn, a.q, a.g, a.warp).gpu_threads(a.q, a.g, a.warp).vectorize(part).unroll(turn);
 }
@@ -53,9 +57,10 @@ void schedule_spoilt(const dsl::FragmentAttention &a) {
 
 void schedule_fragments(const dsl::FragmentAttention &a) {
     Func query = a.query_fragment, key = a.key_fragment, value = a.value_fragment, score = a.score;
+    value.compute_at(a.state, a.q).unroll(value.args()[0]).unroll(value.args()[3]).unroll(value.args()[4]);
+    if (a.blocking.warpgroups) return;
     query.compute_at(score, a.product).unroll(query.args()[0]).unroll(a.row_tile);
     key.compute_at(score, a.product).unroll(key.args()[0]).unroll(key.args()[4]);
-    value.compute_at(a.state, a.q).unroll(value.args()[0]).unroll(value.args()[3]).unroll(value.args()[4]);
 }
 
 } // namespace
@@ -74,17 +79,17 @@ void schedule_fragment_steps(const dsl::FragmentAttention &a, Func output, const
     state.reorder(slot, a.q, a.g, a.warp).gpu_threads(a.q, a.g, a.warp).unroll(slot);
     const Halide::RDom &steps = a.steps;
     state.update().reorder(steps.x, steps.y, a.q, a.g, a.warp, steps.z).gpu_threads(a.q, a.g, a.warp).unroll(steps.x).unroll(steps.y);
+    if (b.warpgroups) state.update(1).reorder(a.sums, a.q, a.g, a.warp).gpu_threads(a.q, a.g, a.warp).unroll(a.sums);
     schedule_score(a);
     schedule_spoilt(a);
     schedule_fragments(a);
 
     Func query_words = a.query_words;
-    query_words.compute_at(output, block);
-    copy_to_shared(query_words, row, b.head_dim / 2, a);
-    const Var step = a.key_words.args()[2];
+    query_words.compute_at(output, block).align_bounds(row, b.rows());
+    copy_to_shared(query_words, row, b.head_dim, a);
     for (Func f : {a.key_words, a.value_words}) {
         f.store_at(output, block).compute_at(state, steps.z).fold_storage(step, b.stages).align_bounds(key, b.keys);
-        copy_to_shared(f, key, (f.name() == a.key_words.name() ? b.head_dim : b.value_dim) / 2, a);
+        copy_to_shared(f, key, f.name() == a.key_words.name() ? b.head_dim : b.value_dim, a);
     }
 }
 

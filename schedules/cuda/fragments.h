@@ -12,6 +12,9 @@ void schedule_fragment_steps(const dsl::FragmentAttention &a, Halide::Func outpu
 dsl::FragmentBlocking mma_blocking(int head_dim);
 void mma_attention(const dsl::FragmentAttention &a);
 
+/** Applied by mma_attention. */
+dsl::FragmentBlocking wgmma_blocking(int head_dim);
+
 /** As mma, with one warp. */
 dsl::FragmentBlocking split_kv_blocking(int head_dim);
 void split_kv_attention(const dsl::FragmentAttention &a);

@@ -115,9 +115,14 @@ TEST(CudaArguments, NumbersBiasAndSinks) {
 
 TEST(CudaArguments, ChoiceOfKernel) {
     DeviceAttention half(ATTUNE_F16);
-    run_well(half); // no kernel of words does f16
+    run_well(half); // the device's capability is 9.0
+    EXPECT_STREQ(seen_cuda().kernel, "wgmma_f16_d64");
+    half.desc.schedule = "simt";
+    run_well(half);
     EXPECT_STREQ(seen_cuda().kernel, "simt_f16");
-    DeviceAttention attention;
+    DeviceAttention attention; // wgmma is linked for bf16, too, but for another device
+    run_well(attention);
+    EXPECT_STREQ(seen_cuda().kernel, "mma_bf16_d64");
     attention.desc.schedule = "mma";
     run_well(attention);
     EXPECT_STREQ(attune_attention_plan_kernel(attention.plan)->name, "mma_bf16_d64");

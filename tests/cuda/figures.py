@@ -21,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "cmake"))
 import cuda_census  # noqa: E402
 
 NAMES = ["variant", "kernel", "arch"]
-FIGURES = ["registers", "spill bytes", "stack bytes", "static shared bytes", "HMMA in loop", "instructions in loop",
+FIGURES = ["registers", "spill bytes", "stack bytes", "static shared bytes", "HMMA in loop", "HGMMA in loop", "instructions in loop",
            "LDSM", "LDGSTS", "BAR", "MUFU", "CALL", "of these division", "local loads and stores", "instructions"]
 # What every kernel must have none of.
 FORBIDDEN = ["spill bytes", "stack bytes", "local loads and stores"]
@@ -30,18 +30,19 @@ AT_ONCE = 2
 
 TEXT = """# Figures of the kernels for CUDA
 
-What ptxas says of each kernel, and what its machine code holds, for the lowest architecture it is made for and for {newest}.
-`tests/cuda/figures.py --write` wrote it with ptxas {ptxas} and nvdisasm {nvdisasm}. The test `cuda.figures` makes the figures again and,
-where ptxas is of that version, compares them. With any version it fails where a kernel spills, has a stack, uses local memory or calls, or
-where the loop has fewer tensor-core instructions (HMMA) than the schedule implies. To write the table anew, of the kernels in a build:
+What ptxas says of each kernel, and what its machine code holds, for the lowest architecture it is made for and for {newest}; kernels for
+sm_90a are for that alone. `tests/cuda/figures.py --write` wrote it with ptxas {ptxas} and nvdisasm {nvdisasm}. The test `cuda.figures` makes
+the figures again and, where ptxas is of that version, compares them. With any version it fails where a kernel spills, has a stack, uses local
+memory or calls, where the loop has fewer tensor-core instructions (HMMA) than the schedule implies, or another number of those of a
+warpgroup (HGMMA). To write the table anew, of the kernels in a build:
 
     python3 tests/cuda/figures.py --ptxas PTXAS --nvdisasm NVDISASM --write docs/cuda_figures.md build/release/kernels
 
 Shared memory is the static part: what kernels ask for at launch ptxas doesn't see. The loop is the hottest one (`cmake/cuda_census.py`
 says how it is found), with all ways through it: a step of attention by `mma` holds the scores' product once and the values' twice, since
-values that aren't finite need more care. All other counts are of the whole kernel. Where a plain kernel divides, or takes a reciprocal, as
-IEEE 754 demands, ptxas puts what only operands near the ends of the range need into a routine of its own. Calls of these are counted under
-"of these division" and allowed outside tensor-core kernels; no others are.
+values that aren't finite need more care; by `wgmma` that care is HMMA, and the rest HGMMA. All other counts are of the whole kernel. Where a
+plain kernel divides, or takes a reciprocal, as IEEE 754 demands, ptxas puts what only operands near the ends of the range need into a routine
+of its own. Calls of these are counted under "of these division" and allowed outside tensor-core kernels; no others are.
 
 """
 
@@ -104,6 +105,7 @@ def census_figures(sass):
         result[kernel["kernel"]] = {
             **{opcode: everything[opcode] for opcode in ("LDSM", "LDGSTS", "BAR", "MUFU", "CALL")},
             "HMMA in loop": loop["HMMA"],
+            "HGMMA in loop": loop["HGMMA"],
             "instructions in loop": loop["total"],
             "of these division": divided.get(kernel["kernel"], 0),
             "local loads and stores": everything["LDL"] + everything["STL"],
@@ -134,7 +136,10 @@ def assemble(options, path, arch):
 
 def architectures(path):
     found = re.search(r"^\.target\s+(sm_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
-    return sorted({found.group(1), NEWEST}) if found else fail(f"{path} has no .target")
+    if not found:
+        fail(f"{path} has no .target")
+    target = found.group(1)
+    return [target] if target.endswith("a") else sorted({target, NEWEST})
 
 
 def measure(options, files):
@@ -143,12 +148,23 @@ def measure(options, files):
         return [row for rows in pool.map(lambda job: assemble(options, *job), jobs) for row in rows]
 
 
+def of_warpgroups(row):
+    """Channels of a head and keys a step of a kernel by wgmma, as wgmma_blocking in schedules/cuda/attention_wgmma.cpp; None of others."""
+    found = re.fullmatch(r"attention_wgmma_b?f16_d(\d+)", row["variant"])
+    head_dim = int(found.group(1)) if found else 0
+    return (head_dim, 128 if head_dim in (96, 128) else 64) if found else None
+
+
 def implied_tensor_instructions(row):
-    """HMMA that a step of keys takes at least; 0 for a kernel without tensor cores.
+    """HMMA that a step of keys takes at least; 0 for a kernel without them.
 
     A warp has 16 rows of queries; an mma takes 16 of what is summed over and gives 8 columns. The values' product has a column block more
-    than the head has, for the sum of the weights, and is there twice: for finite values and with the care that others need.
+    than the head has, for the sum of the weights, and is there twice: for finite values and with the care that others need. By wgmma there
+    is that care alone, without sums.
     """
+    if of_warpgroups(row):
+        head_dim, keys = of_warpgroups(row)
+        return head_dim // 8 * (keys // 16)
     found = re.fullmatch(r"attention_(mma|split_kv)_b?f16_d(\d+)", row["variant"])
     if not found or (found.group(1) == "split_kv" and not row["kernel"].startswith("chunk_state")):
         return 0  # in f32 there are none, and what merges chunks multiplies no matrices
@@ -157,6 +173,14 @@ def implied_tensor_instructions(row):
     scores = head_dim // 16 * (keys // 8)
     values = (head_dim // 8 + 1) * (keys // 16)
     return scores + 2 * values
+
+
+def implied_warpgroup_instructions(row):
+    """HGMMA that a step of keys takes, no more and no less: one for 16 channels of all its scores, and one for 16 keys of all its outputs."""
+    if not of_warpgroups(row):
+        return 0
+    head_dim, keys = of_warpgroups(row)
+    return head_dim // 16 + keys // 16
 
 
 def where(row):
@@ -174,6 +198,9 @@ def faults(row):
         yield f"{where(row)}: {calls} CALL{'' if least else ' other than for division'}; the limit is 0."
     if row["HMMA in loop"] < least:
         yield f"{where(row)}: {row['HMMA in loop']} HMMA in loop; the schedule implies at least {least}."
+    wanted = implied_warpgroup_instructions(row)
+    if row["HGMMA in loop"] != wanted:
+        yield f"{where(row)}: {row['HGMMA in loop']} HGMMA in loop; the schedule implies {wanted}."
 
 
 def faults_between(path, assembled):

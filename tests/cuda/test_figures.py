@@ -1,5 +1,7 @@
 """The figures of machine code: what is read of ptxas and nvdisasm, what is refused, and the table there and back."""
 
+import pathlib
+import tempfile
 import unittest
 
 import figures
@@ -65,6 +67,24 @@ class Limits(unittest.TestCase):
             variant = f"attention_mma_bf16_d{head_dim}"
             self.assertEqual(list(figures.faults(row(variant=variant, **{"HMMA in loop": least}))), [])
             self.expect(f"at least {least}", variant=variant, **{"HMMA in loop": least - 1})
+
+    def test_warpgroup_instructions(self):
+        for head_dim, (wanted, least) in {64: (8, 32), 96: (14, 96), 128: (16, 128), 192: (16, 96), 256: (20, 128)}.items():
+            variant = f"attention_wgmma_bf16_d{head_dim}"
+            self.assertEqual(list(figures.faults(row(variant=variant, **{"HGMMA in loop": wanted, "HMMA in loop": least}))), [])
+            for other in wanted - 1, wanted + 1:
+                self.expect(f"HGMMA in loop; the schedule implies {wanted}", variant=variant, **{"HGMMA in loop": other, "HMMA in loop": least})
+            self.expect(f"at least {least}", variant=variant, **{"HGMMA in loop": wanted, "HMMA in loop": least - 1})
+        self.expect("the schedule implies 0", **{"HGMMA in loop": 1})
+        self.expect("1 CALL;", variant="attention_wgmma_f16_d64",
+                    **{"CALL": 1, "of these division": 1, "HGMMA in loop": 8, "HMMA in loop": 32})
+
+    def test_architectures(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for target, expected in {"sm_80": ["sm_80", "sm_90"], "sm_90": ["sm_90"], "sm_90a": ["sm_90a"]}.items():
+                path = pathlib.Path(folder) / "attune_k.ptx"
+                path.write_text(f".version 8.0\n.target {target}\n", encoding="utf-8")
+                self.assertEqual(figures.architectures(path), expected)
 
     def test_tensor_instructions_of_split_keys(self):
         variant = "attention_split_kv_f16_d128"

@@ -102,6 +102,9 @@ TEST(CudaTargets, RunOnWhatTheyAreFor) {
     EXPECT_FALSE(runs_on_cuda("sm_86,compute_80", 75));
     EXPECT_TRUE(runs_on_cuda("sm_90a", 90));
     EXPECT_FALSE(runs_on_cuda("sm_90a", 100));
+    EXPECT_TRUE(runs_on_cuda("compute_90a", 90));
+    EXPECT_FALSE(runs_on_cuda("sm_90a,compute_90a", 100));
+    EXPECT_FALSE(runs_on_cuda("sm_90a,compute_90a", 89));
     EXPECT_FALSE(runs_on_cuda("", 90));
 }
 

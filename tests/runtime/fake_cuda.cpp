@@ -73,8 +73,9 @@ attune_kernel kernel(const char *name, const char *operation, const char *schedu
             ATTUNE_CUDA,           0};
 }
 
-attune_kernel tensor_core_kernel(const char *name, const char *targets, const char *schedule, int (*call)(void **)) {
-    attune_kernel made = kernel(name, "attention", schedule, ATTUNE_BF16, call);
+attune_kernel tensor_core_kernel(const char *name, const char *targets, const char *schedule, int (*call)(void **),
+                                 attune_type type = ATTUNE_BF16) {
+    attune_kernel made = kernel(name, "attention", schedule, type, call);
     made.targets = targets, made.head_dim = made.value_dim = 64, made.word_channels = 2;
     return made;
 }
@@ -96,6 +97,8 @@ const attune_kernel fake_cuda_kernels[] = {
     kernel("simt_f16", "attention", "simt", ATTUNE_F16, [](void **a) { return note_attention("simt_f16", a); }),
     tensor_core_kernel("mma_bf16_d64", "sm_80,sm_90,compute_80", "mma", [](void **a) { return note_attention("mma_bf16_d64", a); }),
     tensor_core_kernel("wgmma_bf16_d64", "sm_103a", "wgmma", [](void **a) { return note_attention("wgmma_bf16_d64", a); }),
+    tensor_core_kernel(
+        "wgmma_f16_d64", "sm_90a,compute_90a", "wgmma", [](void **a) { return note_attention("wgmma_f16_d64", a); }, ATTUNE_F16),
     kernel("simt_softmax", "softmax", "simt", ATTUNE_F32, [](void **a) { return note_softmax("simt_softmax", a); }),
     tensor_core_kernel("split_kv_bf16_d64", "sm_80,sm_90,compute_80", "split_kv",
                        [](void **a) { return note_attention("split_kv_bf16_d64", a, true); }),

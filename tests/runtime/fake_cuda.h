@@ -41,9 +41,9 @@ struct SeenCache {
 std::vector<SeenCache> &seen_cache();
 SeenAttention &seen_cuda();
 
-/** For the registry: "attention" of schedules simt (f32, f16), mma and split_kv (bf16, D 64, words, capability 8.0 up), softmax of simt,
- * and what caches need. */
+/** For the registry: "attention" of schedules simt (f32, f16), mma and split_kv (bf16, D 64, words, capability 8.0 up), wgmma (the same,
+ * capability 10.3; f16, 9.0), softmax of simt, and what caches need. */
 extern const attune_kernel fake_cuda_kernels[];
-inline constexpr int fake_cuda_kernel_count = 9;
+inline constexpr int fake_cuda_kernel_count = 10;
 
 } // namespace attune::runtime

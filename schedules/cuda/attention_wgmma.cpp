@@ -1,0 +1,18 @@
+// Attention on the tensor cores of capability 9.0 by wgmma: as mma, but for the products, which four warps do together, with keys and
+// values, and of the scores the queries, from shared memory. Two warpgroups share each key and value: while one takes the weights of its
+// scores the other multiplies.
+#include "schedules/cuda/fragments.h"
+
+namespace attune::schedules {
+
+// A block has all of a multiprocessor's registers, and at most 227 KB of shared memory: wide heads leave room for fewer keys a step. With
+// heads of 64 and 64 keys two blocks fit, one of which works while the other waits at a barrier; the build must ask for that (-b 2).
+dsl::FragmentBlocking wgmma_blocking(int head_dim) {
+    dsl::FragmentBlocking blocking;
+    blocking.head_dim = blocking.value_dim = head_dim;
+    blocking.warpgroups = true, blocking.warps = 8;
+    blocking.keys = head_dim > 128 || head_dim == 64 ? 64 : 128;
+    return blocking;
+}
+
+} // namespace attune::schedules
