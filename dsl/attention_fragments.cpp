@@ -270,11 +270,19 @@ private:
         const int words = b.value_dim / 2;
         made.lane_words = RDom(0, 4, 0, words * b.keys / 128, "lane_words");
         made.lane_words.where(some_masked(step));
-        const Expr nth = (made.lane_words.y * 32 + lane_number()) * 4 + made.lane_words.x;
+        // In the order in which they lie there, neighbours in neighbouring lanes.
+        const Expr turn = made.lane_words.y * 4 + made.lane_words.x, nth = turn * 32 + lane_number();
+        std::vector<Expr> place{nth % words, nth / words};
+        if (b.warpgroups) {
+            const int line = value_panels.words, lines_a_turn = 32 / line, turns_a_panel = b.keys / lines_a_turn;
+            place = {lane_number() % line, turn % turns_a_panel * lines_a_turn + lane_number() / line, turn / turns_a_panel};
+        }
+        for (const Expr &rest : {Expr(step), Expr(tile), Expr(head), Expr(batch)})
+            place.push_back(rest);
         auto found = [&]() -> Halide::FuncRef { return made.spoilt_lane(q, g, warp, step, tile, head, batch); };
         found() = Expr(0u);
-        found() = found() | spoilt_bits(in.element, value_word(nth % words, nth / words, step));
-        const Expr some = (made.spoilt_lane(q, g, warp, step, tile, head, batch) & Expr(0x80008000u)) != 0;
+        found() = warp::add_zero_times(in.element, made.value_words(place), found());
+        const Expr some = (made.spoilt_lane(q, g, warp, step, tile, head, batch) & Expr(0x7fff7fffu)) != 0;
         made.spoilt(q, g, warp, step, tile, head, batch) = 0;
         RDom once(0, 1, "spoilt_once");
         once.where(some_masked(step));
@@ -287,7 +295,8 @@ private:
     void declare_marks() {
         const Var &q = made.q, &g = made.g, &warp = made.warp;
         made.marked = RDom(0, b.keys * slots.marked, "marked");
-        made.marked.where(is_spoilt(step));
+        // As a plain condition it would be looked at in each turn of the loop, of which there would be as many as ever.
+        made.marked.where(warp::in_steps(made.marked, select(is_spoilt(step), b.keys * slots.marked, 0)));
         const Expr place = made.marked / b.keys, nth = made.marked % b.keys;
         const Expr element = place % 4, of_tile = place / 4 % b.row_tiles, value_tile = place / (4 * b.row_tiles);
         const Cell at =

@@ -65,6 +65,10 @@ Expr pack(Halide::Type element, const Expr &low, const Expr &high) {
     return call(UInt(32), std::string("cvt_") + suffix(element) + "x2", {low, high});
 }
 
+Expr add_zero_times(Halide::Type element, const Expr &word, const Expr &sum) {
+    return call(UInt(32), std::string("fma_") + suffix(element) + "x2", {word, Halide::cast<uint32_t>(0), sum});
+}
+
 Expr maximum(const Expr &a, const Expr &b) { return call(Float(32), "max", {a, b}); }
 
 Expr equal(const Expr &a, const Expr &b) { return call(Int(32), "equal", {a, b}); }

@@ -46,6 +46,9 @@ Halide::Expr any(const Halide::Expr &condition);
 /** Two floats as a word of two bf16 or f16, each rounded to nearest even. */
 Halide::Expr pack(Halide::Type element, const Halide::Expr &low, const Halide::Expr &high);
 
+/** sum + 0 * word, in both halves: NaN where a half of `word` or `sum` isn't finite. */
+Halide::Expr add_zero_times(Halide::Type element, const Halide::Expr &word, const Halide::Expr &sum);
+
 /** IEEE 754 arithmetic and comparisons, none of them contracted or reordered; the maximum of a NaN and anything is NaN. */
 Halide::Expr maximum(const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr equal(const Halide::Expr &a, const Halide::Expr &b); // i32, 0 or 1

@@ -23,6 +23,8 @@ constexpr SimpleOperation operations[] = {
     {"warp_select_f32", 3, "setp.ne.s32 $p, $0, 0; selp.f32 $r, $1, $2, $p;"},
     {"warp_select_u32", 3, "setp.ne.s32 $p, $0, 0; selp.b32 $r, $1, $2, $p;"},
     {"warp_fma", 3, "fma.rn.f32 $r, $0, $1, $2;"},
+    {"warp_fma_bf16x2", 3, "fma.rn.bf16x2 $r, $0, $1, $2;"},
+    {"warp_fma_f16x2", 3, "fma.rn.f16x2 $r, $0, $1, $2;"},
     {"warp_add", 2, "add.rn.f32 $r, $0, $1;"},
     {"warp_sub", 2, "sub.rn.f32 $r, $0, $1;"},
     {"warp_mul", 2, "mul.rn.f32 $r, $0, $1;"},

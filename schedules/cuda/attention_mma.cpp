@@ -49,7 +49,8 @@ void schedule_score(const dsl::FragmentAttention &a) {
 
 void schedule_spoilt(const dsl::FragmentAttention &a) {
     Func lane = a.spoilt_lane, spoilt = a.spoilt, marks = a.marks;
-    lane.compute_at(a.state, a.q).update().unroll(a.lane_words.x);
+    Halide::RVar turn("turn"), of_turn("of_turn");
+    lane.compute_at(a.state, a.q).update().split(a.lane_words.y, turn, of_turn, 4).unroll(of_turn).unroll(a.lane_words.x);
     spoilt.compute_at(a.state, a.q);
     marks.compute_at(a.state, a.q).unroll(marks.args()[0]);
     marks.update().reorder(marks.args()[0], a.marked).unroll(marks.args()[0]);

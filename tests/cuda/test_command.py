@@ -35,7 +35,7 @@ class List(Cuda):
         for kernel in self.list["kernels"]:
             self.assertEqual(kernel["device"], "cuda")
             for target in kernel["targets"]:
-                self.assertRegex(target, r"\A(sm_\d+a?|compute_\d+)\Z")
+                self.assertRegex(target, r"\A(sm|compute)_\d+a?\Z")
 
 
 class Explain(Cuda):

@@ -47,12 +47,12 @@ class Reading(command.CommandTest):
         alone = self.count(1)
         self.assertGreater(alone, KEYS // STEP * 2 * STEP * DIM * 2 // (WARP * WORD))
         for heads in 4, ROWS:
-            self.assertLess(self.count(heads), alone * 1.02, heads)
+            self.assertLess(self.count(heads), alone * 1.15, heads)  # more rows' states are stored
         self.assertGreater(self.count(ROWS + 1), alone * 1.9)  # a second tile
 
     def test_keys_past_the_length_are_not_read(self):
         self.write("lengths.npy", Array((1,), [KEYS // 8], "<i8"))
-        self.assertLess(self.count(4, "--key-lengths", "lengths.npy"), self.count(4) * 0.3)
+        self.assertLess(self.count(4, "--key-lengths", "lengths.npy"), self.count(4) * 0.4)  # chunks without keys store their states, too
 
 
 class Code(unittest.TestCase):

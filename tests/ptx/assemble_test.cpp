@@ -27,7 +27,8 @@ std::string everything() {
            call("%r49", "warp_rcp", {"%r48"}) + call("%r50", "warp_min", {"%r49", "%r48"}) + call("%r51", "warp_xor", {"%r50", "5"}) +
            call("%r52", "warp_and_u32", {"%r51", "%r50"}) + call("%r53", "warp_or_u32", {"%r52", "%r50"}) +
            call("%r54", "warp_add", {"%r53", "%r52"}) + call("%r55", "warp_sub", {"%r54", "%r52"}) +
-           call("%r56", "warp_mul", {"%r55", "%r54"}) + call("%r58", "warp_opaque", {"%r56"}) +
+           call("%r56", "warp_mul", {"%r55", "%r54"}) + call("%r59", "warp_opaque", {"%r56"}) +
+           call("%r60", "warp_fma_bf16x2", {"%r59", "0", "%r56"}) + call("%r58", "warp_fma_f16x2", {"%r60", "0", "%r56"}) +
            call("%r57", "warp_shfl_bfly_i32", {"%r58", "2"}) +
            "st.global.b32 [%rd3], %r57;\nbar.sync 0;\nadd.s32 %r7, %r7, 1;\nsetp.ne.s32 %p1, %r7, 9;\n@%p1 bra $L__1;\n";
 }

@@ -35,7 +35,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"warp_sub", 2, "sub.rn.f32 %r9, %r1, %r2;"}, Case{"warp_mul", 2, "mul.rn.f32 %r9, %r1, %r2;"},
                     Case{"warp_equal", 2, "setp.eq.f32 %attune_pred_0, %r1, %r2;\nselp.b32 %r9, 1, 0, %attune_pred_0;"},
                     Case{"warp_less", 2, "setp.lt.f32 %attune_pred_0, %r1, %r2;\nselp.b32 %r9, 1, 0, %attune_pred_0;"},
-                    Case{"warp_opaque", 1, "mov.b32 %r9, %r1;"}, Case{"warp_xor", 2, "xor.b32 %r9, %r1, %r2;"},
+                    Case{"warp_opaque", 1, "mov.b32 %r9, %r1;"}, Case{"warp_fma_bf16x2", 3, "fma.rn.bf16x2 %r9, %r1, %r2, %r3;"},
+                    Case{"warp_fma_f16x2", 3, "fma.rn.f16x2 %r9, %r1, %r2, %r3;"}, Case{"warp_xor", 2, "xor.b32 %r9, %r1, %r2;"},
                     Case{"warp_and_u32", 2, "and.b32 %r9, %r1, %r2;"}, Case{"warp_or_u32", 2, "or.b32 %r9, %r1, %r2;"},
                     Case{"warp_any", 1,
                          "setp.ne.s32 %attune_pred_0, %r1, 0;\nvote.sync.any.pred %attune_pred_1, %attune_pred_0, -1;\n"
