@@ -13,7 +13,7 @@ INSTANTIATE_TEST_SUITE_P(Prebuilt, CudaAttention, ::testing::ValuesIn(attention_
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CudaAttention);
 
 TEST_P(CudaAttention, AroundTheTiles) {
-    for (auto [queries, keys] : {std::pair<int64_t, int64_t>{1, 1}, {1, 97}, {13, 33}, {64, 64}, {65, 129}, {130, 70}})
+    for (auto [queries, keys] : {std::pair<int64_t, int64_t>{1, 1}, {1, 97}, {13, 33}, {64, 64}, {65, 129}, {130, 70}, {3, 700}})
         expect_right(problem(queries, keys));
 }
 
