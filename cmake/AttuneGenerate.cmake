@@ -67,9 +67,9 @@ function(_attune_generate objects)
 endfunction()
 
 # Runs generator GENERATOR for CUDA. Sets `objects` to the object it makes, with code for all ARCHITECTURES (numbers, lowest first). STAGES:
-# blocks of keys in shared memory at once (dsl::FragmentBlocking). BLOCKS: thread blocks that a multiprocessor has registers for. The header is DIRECTORY/NAME.h, the PTX DIRECTORY/NAME.ptx.
+# blocks of keys in shared memory at once (dsl::FragmentBlocking). The header is DIRECTORY/NAME.h, the PTX DIRECTORY/NAME.ptx.
 function(_attune_generate_cuda objects)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;GENERATOR;DIRECTORY;STAGES;BLOCKS" "ARCHITECTURES;PARAMETERS")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;GENERATOR;DIRECTORY;STAGES" "ARCHITECTURES;PARAMETERS")
     get_property(symbols GLOBAL PROPERTY ATTUNE_RUNTIME_SYMBOLS)
     set(raw "${arg_DIRECTORY}/${arg_NAME}.generated")
     list(JOIN arg_ARCHITECTURES "," architectures)
@@ -86,7 +86,7 @@ function(_attune_generate_cuda objects)
         OUTPUT "${arg_DIRECTORY}/${arg_NAME}.o" "${arg_DIRECTORY}/${arg_NAME}.h" "${arg_DIRECTORY}/${arg_NAME}.ptx" "${arg_DIRECTORY}/${arg_NAME}.json"
         COMMAND "${CMAKE_COMMAND}" -E make_directory "${raw}"
         COMMAND
-            attune_cuda_generator -g ${arg_GENERATOR} -f ${arg_NAME} -o "${raw}" -a ${architectures} -s ${arg_STAGES} -b ${arg_BLOCKS} ${assemble}
+            attune_cuda_generator -g ${arg_GENERATOR} -f ${arg_NAME} -o "${raw}" -a ${architectures} -s ${arg_STAGES} ${assemble}
             target=x86-64-linux-cuda-${capability}-user_context-no_asserts-no_bounds_query-no_runtime ${arg_PARAMETERS}
         COMMAND "${CMAKE_COMMAND}" -E copy "${raw}/${arg_NAME}.h" "${raw}/${arg_NAME}.ptx" "${raw}/${arg_NAME}.json" "${arg_DIRECTORY}"
         COMMAND "${CMAKE_OBJCOPY}" "--redefine-syms=${symbols}" "${raw}/${arg_NAME}.o" "${arg_DIRECTORY}/${arg_NAME}.o"

@@ -107,7 +107,6 @@ macro(attune_cuda_variant operation schedule head_dim dtype)
             GENERATOR ${generator}
             DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/kernels"
             STAGES ${stages}
-            BLOCKS ${blocks}
             ARCHITECTURES ${ARGN}
             PARAMETERS schedule=${schedule} ${parameters}
         )
@@ -129,10 +128,9 @@ function(_attune_cuda_targets out)
     set(${out} "${joined}" PARENT_SCOPE)
 endfunction()
 
-# As _attune_generator_arguments, and `stages`, `blocks` (see _attune_generate_cuda) and `words`: channels in a word of q, k and v, or 0.
+# As _attune_generator_arguments, and `stages` and `words`: channels in a word of q, k and v, or 0.
 function(_attune_cuda_generator_arguments operation schedule head_dim dtype)
     set(stages 1)
-    set(blocks 1)
     set(words 0)
     if(operation STREQUAL "attention" AND NOT schedule STREQUAL "simt" AND NOT dtype STREQUAL "f32")
         set(generator attention_mma)
@@ -142,9 +140,6 @@ function(_attune_cuda_generator_arguments operation schedule head_dim dtype)
         endif()
         set(stages 2)
         set(words 2)
-        if(schedule STREQUAL "wgmma" AND head_dim EQUAL 64)
-            set(blocks 2) # see wgmma_blocking
-        endif()
     elseif(operation STREQUAL "attention")
         set(generator attention_simt)
         _attune_halide_type(type ${dtype})
@@ -152,7 +147,7 @@ function(_attune_cuda_generator_arguments operation schedule head_dim dtype)
     else()
         _attune_generator_arguments(${operation} ${schedule} ${head_dim} ${dtype})
     endif()
-    foreach(result generator parameters stages blocks words)
+    foreach(result generator parameters stages words)
         set(${result} ${${result}} PARENT_SCOPE)
     endforeach()
 endfunction()

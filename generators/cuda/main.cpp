@@ -1,11 +1,10 @@
-// attune_cuda_generator -g GENERATOR -f FUNCTION -o DIRECTORY -a ARCHITECTURES [-s STAGES] [-b BLOCKS] [-p PTXAS] target=TARGET
+// attune_cuda_generator -g GENERATOR -f FUNCTION -o DIRECTORY -a ARCHITECTURES [-s STAGES] [-p PTXAS] target=TARGET
 // [NAME=VALUE...]
 //
 // Runs a generator for CUDA and writes FUNCTION.o, FUNCTION.h, FUNCTION.ptx, the code for the GPU as text, and FUNCTION.json, what
 // ptxas says of it. ARCHITECTURES are compute capabilities, lowest first ("80,86,89,90", or "90a" alone): the text is for the lowest, and
 // where PTXAS is given the object holds machine code for each of them beside the text. STAGES is how many blocks of keys the schedule keeps
-// in shared memory at once (dsl::FragmentBlocking), BLOCKS how many thread blocks a multiprocessor must have registers for; 1 unless given.
-// Exit 1, with a sentence on stderr, where something is wrong.
+// in shared memory at once (dsl::FragmentBlocking). Exit 1, with a sentence on stderr, where something is wrong.
 #include <algorithm>
 #include <cctype>
 #include <fstream>
@@ -28,7 +27,7 @@ using namespace attune;
 struct Arguments {
     std::string generator, function, directory, ptxas, target;
     std::vector<std::string> architectures; // "80", "90a"
-    int stages = 1, blocks = 1;
+    int stages = 1;
     std::vector<std::pair<std::string, std::string>> parameters;
 };
 
@@ -75,10 +74,8 @@ Arguments parse(int argc, char **argv) {
             arguments.architectures = architectures_of(value);
         else if (word == "-s")
             arguments.stages = std::stoi(value);
-        else if (word == "-b")
-            arguments.blocks = std::stoi(value);
         else
-            refuse("\"" + word + "\" is no option; there are -g, -f, -o, -a, -s, -b and -p");
+            refuse("\"" + word + "\" is no option; there are -g, -f, -o, -a, -s and -p");
     }
     for (const auto &[name, value] :
          {std::pair{"-g", arguments.generator}, {"-f", arguments.function}, {"-o", arguments.directory}, {"target", arguments.target}})
@@ -111,7 +108,7 @@ std::string rewritten(const Halide::Module &module, const Arguments &arguments) 
     const std::string lowest = arguments.architectures.front();
     options.arch = "sm_" + lowest;
     options.async_copies = std::stoi(lowest) >= first_with_async_copies;
-    options.stages = arguments.stages, options.blocks_per_sm = arguments.blocks;
+    options.stages = arguments.stages;
     options.threads = generators::block_threads(module);
     return ptx::rewrite(generators::device_code(module), options);
 }

@@ -5,13 +5,12 @@
 
 namespace attune::schedules {
 
-// A block has all of a multiprocessor's registers, and at most 227 KB of shared memory: wide heads leave room for fewer keys a step. With
-// heads of 64 and 64 keys two blocks fit, one of which works while the other waits at a barrier; the build must ask for that (-b 2).
+// A block has all of a multiprocessor's registers, and at most 227 KB of shared memory: wide heads leave room for fewer keys a step.
 dsl::FragmentBlocking wgmma_blocking(int head_dim) {
     dsl::FragmentBlocking blocking;
     blocking.head_dim = blocking.value_dim = head_dim;
     blocking.warpgroups = true, blocking.warps = 8;
-    blocking.keys = head_dim > 128 || head_dim == 64 ? 64 : 128;
+    blocking.keys = head_dim > 128 ? 64 : 128;
     return blocking;
 }
 

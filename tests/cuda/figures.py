@@ -152,7 +152,7 @@ def of_warpgroups(row):
     """Channels of a head and keys a step of a kernel by wgmma, as wgmma_blocking in schedules/cuda/attention_wgmma.cpp; None of others."""
     found = re.fullmatch(r"attention_wgmma_b?f16_d(\d+)", row["variant"])
     head_dim = int(found.group(1)) if found else 0
-    return (head_dim, 128 if head_dim in (96, 128) else 64) if found else None
+    return (head_dim, 128 if head_dim <= 128 else 64) if found else None
 
 
 def implied_tensor_instructions(row):
