@@ -19,15 +19,6 @@ namespace {
 
 using text::ScoreKind;
 
-/** `given`, or what stands in for a tensor that isn't: kernels don't read it, but Halide's runtime would allocate it were it NULL. */
-attune_tensor or_nothing(const attune_tensor *given, const attune_tensor &q, attune_type type, int32_t rank) {
-    if (given) return *given;
-    const int64_t extents[4] = {1, 1, 1, 1};
-    attune_tensor nothing = attune_contiguous(q.data, type, rank, extents);
-    nothing.device = ATTUNE_CUDA;
-    return nothing;
-}
-
 /** The bias, stretched over the axes that it leaves out. */
 HalideBuffer bias_buffer(const attune_attention_args &args, const AttentionShape &s) {
     const attune_tensor bias = or_nothing(args.bias, args.q, ATTUNE_F32, 4);
@@ -38,13 +29,12 @@ HalideBuffer bias_buffer(const attune_attention_args &args, const AttentionShape
 /** The block table of a cache. */
 HalideBuffer pages_buffer(const attune_attention_args &args) {
     const attune_tensor table = or_nothing(args.cache ? args.cache->block_table : nullptr, args.q, ATTUNE_I32, 2);
-    return HalideBuffer(table.data, ATTUNE_I32,
-                        {{table.extent[0], effective_stride(table, 0)}, {table.extent[1], effective_stride(table, 1)}}, ATTUNE_CUDA);
+    return HalideBuffer(table, {table.extent[0], table.extent[1]});
 }
 
 HalideBuffer vector_buffer(const attune_tensor *given, const attune_tensor &q, attune_type type) {
     const attune_tensor tensor = or_nothing(given, q, type, 1);
-    return HalideBuffer(tensor.data, type, {{tensor.extent[0], given && tensor.extent[0] > 1 ? tensor.stride[0] : 0}}, ATTUNE_CUDA);
+    return HalideBuffer(tensor, {tensor.extent[0]});
 }
 
 float softcap_of(const attune_attention_plan &plan, const attune_attention_args &args) {

@@ -16,29 +16,10 @@ constexpr int64_t most_blocks = 65535; // of the grid's axes of heads and items
 /** Kernels are made for the bits alone. */
 attune_type type_of_bits(attune_type type) { return element_size(type) == 2 ? ATTUNE_F16 : ATTUNE_F32; }
 
-/** A tensor of any innermost stride. */
-HalideBuffer strided(const attune_tensor &t) {
-    return {t.data,
-            type_of_bits(t.type),
-            {{t.extent[0], effective_stride(t, 0)},
-             {t.extent[1], effective_stride(t, 1)},
-             {t.extent[2], effective_stride(t, 2)},
-             {t.extent[3], effective_stride(t, 3)}},
-            ATTUNE_CUDA};
-}
-
-/** Halide's runtime would allocate a buffer without memory: `instead` stands in, and isn't read. */
-HalideBuffer integers_or(const attune_tensor &given, const attune_tensor &instead) {
-    if (!given.data) return {instead.data, ATTUNE_I32, {{1, 0}}, ATTUNE_CUDA};
-    return {given.data, ATTUNE_I32, {{given.extent[0], effective_stride(given, 0)}}, ATTUNE_CUDA};
-}
-
-HalideBuffer table_or(const attune_tensor &given, const attune_tensor &instead) {
-    if (!given.data) return {instead.data, ATTUNE_I32, {{1, 0}, {1, 0}}, ATTUNE_CUDA};
-    return {given.data,
-            ATTUNE_I32,
-            {{given.extent[0], effective_stride(given, 0)}, {given.extent[1], effective_stride(given, 1)}},
-            ATTUNE_CUDA};
+HalideBuffer bits_of(const attune_tensor &t) {
+    attune_tensor bits = t;
+    bits.type = type_of_bits(t.type);
+    return HalideBuffer(bits, {t.extent[0], t.extent[1], t.extent[2], t.extent[3]});
 }
 
 Status check_span(const attune_tensor &t, const char *name) {
@@ -67,9 +48,10 @@ Status find_write_kernel(attune_type type, Call &call, const attune_kernel *&ker
 
 Status write_on_device(const attune_kernel &kernel, const DeviceWrite &w, Call &call) {
     if (!has_elements(w.update)) return {};
-    HalideBuffer cache = strided(w.cache), update = strided(w.update), starts = integers_or(w.starts, w.update);
-    HalideBuffer pages = table_or(w.pages, w.update);
-    int32_t use_starts = w.starts.data != nullptr, use_pages = w.pages.data != nullptr, circular = w.circular;
+    const attune_tensor first = or_nothing(w.starts, w.update, ATTUNE_I32, 1), table = or_nothing(w.pages, w.update, ATTUNE_I32, 2);
+    HalideBuffer cache = bits_of(w.cache), update = bits_of(w.update), starts(first, {first.extent[0]});
+    HalideBuffer pages(table, {table.extent[0], table.extent[1]});
+    int32_t use_starts = w.starts != nullptr, use_pages = w.pages != nullptr, circular = w.circular;
     auto size = static_cast<int32_t>(w.cache.extent[2]), count = static_cast<int32_t>(w.cache.extent[0]);
     void *arguments[] = {nullptr, update.get(), starts.get(), pages.get(), &use_starts, &use_pages, &circular, &size, &count, cache.get()};
     return run_kernel(kernel, arguments, call);
@@ -101,7 +83,8 @@ Status DeviceCache::count() const {
     const int64_t extents[2] = {2, shape_.batch};
     attune_tensor both = attune_contiguous(lengths_.data, ATTUNE_I32, 2, extents);
     both.device = ATTUNE_CUDA;
-    HalideBuffer lengths = integers_or(args_.cache->lengths, both), counts(both, 2);
+    const attune_tensor &before = args_.cache->lengths;
+    HalideBuffer lengths(before, {before.extent[0]}), counts(both, 2);
     auto new_tokens = static_cast<int32_t>(shape_.new_keys), queries = static_cast<int32_t>(shape_.queries);
     auto capacity = static_cast<int32_t>(shape_.keys);
     void *arguments[] = {nullptr, lengths.get(), &new_tokens, &queries, &capacity, counts.get()};
@@ -111,9 +94,8 @@ Status DeviceCache::count() const {
 Status DeviceCache::append() const {
     if (!args_.cache || shape_.batch == 0) return {};
     const attune_cache &cache = *args_.cache;
-    const attune_tensor pages = cache.block_table ? *cache.block_table : attune_tensor{};
-    ATTUNE_TRY(write_on_device(*write_kernel_, {cache.k, new_k_, cache.lengths, pages}, call_));
-    ATTUNE_TRY(write_on_device(*write_kernel_, {cache.v, new_v_, cache.lengths, pages}, call_));
+    ATTUNE_TRY(write_on_device(*write_kernel_, {cache.k, new_k_, &cache.lengths, cache.block_table}, call_));
+    ATTUNE_TRY(write_on_device(*write_kernel_, {cache.v, new_v_, &cache.lengths, cache.block_table}, call_));
     return count();
 }
 

@@ -8,10 +8,10 @@ namespace attune::runtime {
 
 /** One launch of the kernel `cache_write`. Tensors of 32 or 16 bits, any strides. */
 struct DeviceWrite {
-    attune_tensor cache;       // [pages, heads, tokens, dim]
-    attune_tensor update;      // [batch, heads, new tokens, dim]
-    attune_tensor starts = {}; // i32 [batch]; without data: 0
-    attune_tensor pages = {};  // i32 [batch, columns], the pages of each item; without data an item has the page of its own number
+    attune_tensor cache;                   // [pages, heads, tokens, dim]
+    attune_tensor update;                  // [batch, heads, new tokens, dim]
+    const attune_tensor *starts = nullptr; // i32 [batch]; nullptr: 0
+    const attune_tensor *pages = nullptr;  // i32 [batch, columns], the pages of each item; nullptr: an item has the page of its own number
     bool circular = false;
 
     /** That the kernel can count what it goes through. The names are those of the two tensors. */

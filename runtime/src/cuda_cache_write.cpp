@@ -32,9 +32,8 @@ Status cache_write_on_device(const attune_cache_write_args &args, int32_t axis, 
         return fail(ATTUNE_UNSUPPORTED, "cache.type is {}; on device cuda it must be f32, f16 or bf16", type_name(type));
     if (args.cache.rank > highest_rank)
         return fail(ATTUNE_UNSUPPORTED, "cache.rank is {}; on device cuda it must be 2 to {}", args.cache.rank, highest_rank);
-    DeviceWrite write = {with_kernel_axes(args.cache, axis), with_kernel_axes(args.update, axis)};
-    if (args.starts) write.starts = *args.starts;
-    write.circular = args.circular != 0;
+    const DeviceWrite write = {with_kernel_axes(args.cache, axis), with_kernel_axes(args.update, axis), args.starts, nullptr,
+                               args.circular != 0};
     ATTUNE_TRY(write.check("cache", "update"));
     Call scope(call);
     const attune_kernel *kernel = nullptr;

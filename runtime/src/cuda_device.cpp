@@ -127,6 +127,14 @@ bool runs_on_cuda(const char *targets, int capability) {
 
 void use_device(const CudaDevice &device, Call &call) { call.context().cuda_context = device.context; }
 
+attune_tensor or_nothing(const attune_tensor *given, const attune_tensor &instead, attune_type type, int32_t rank) {
+    if (given) return *given;
+    const int64_t extents[4] = {1, 1, 1, 1};
+    attune_tensor nothing = attune_contiguous(instead.data, type, rank, extents);
+    nothing.device = ATTUNE_CUDA;
+    return nothing;
+}
+
 CurrentContext::CurrentContext(const CudaDevice &device) : device_(device) { device.driver->push_context(device.context); }
 
 CurrentContext::~CurrentContext() {

@@ -37,6 +37,10 @@ inline constexpr uint32_t minus_infinity_bits = 0xff800000; // of a float
 /** Makes every element of a tensor on the device these bits, on the call's stream: of 32-bit types any, of others 0. */
 Status fill_on_device(const CudaDevice &device, const attune_tensor &tensor, uint32_t bits, Call &call);
 
+/** `given`, or what stands in for a tensor that isn't: kernels don't read it, but Halide's runtime would allocate it were it NULL. It is
+ * of extent 1 in each axis and lies where `instead` does, which is on the device. */
+attune_tensor or_nothing(const attune_tensor *given, const attune_tensor &instead, attune_type type, int32_t rank);
+
 /** The device's context is the thread's current one while this lives. */
 class CurrentContext {
 public:

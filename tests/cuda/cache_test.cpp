@@ -54,10 +54,7 @@ protected:
 
     /** A prefill, tokens one by one, more queries than new tokens, nothing new, an append alone, and the last query alone. */
     void expect_right_steps(const CacheSetting &s) {
-        SCOPED_TRACE("capacity " + std::to_string(s.capacity) + " pages of " + std::to_string(s.page_size) + " mask " + s.mask);
-        CacheModel cache(s, random);
-        for (auto [queries, tokens] : {std::pair<int64_t, int64_t>{11, 11}, {1, 1}, {9, 4}, {3, 0}, {0, 13}, {1, 1}})
-            cache.expect_right_step(queries, tokens);
+        test::expect_right_steps(s, random, {{11, 11}, {1, 1}, {9, 4}, {3, 0}, {0, 13}, {1, 1}});
     }
 };
 

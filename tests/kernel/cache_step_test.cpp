@@ -18,11 +18,7 @@ protected:
 
     /** A prefill, tokens one by one, a chunk, more queries than new tokens, and the last query alone. */
     void expect_right_steps(const CacheSetting &s) {
-        SCOPED_TRACE("capacity " + std::to_string(s.capacity) + " pages of " + std::to_string(s.page_size) + " mask " + s.mask);
-        CacheModel cache(s, random);
-        for (auto [queries, tokens] :
-             {std::pair<int64_t, int64_t>{11, 11}, {1, 1}, {1, 1}, {13, 13}, {9, 4}, {1, 7}, {3, 0}, {0, 5}, {1, 1}})
-            cache.expect_right_step(queries, tokens);
+        test::expect_right_steps(s, random, {{11, 11}, {1, 1}, {1, 1}, {13, 13}, {9, 4}, {1, 7}, {3, 0}, {0, 5}, {1, 1}});
     }
 };
 ATTUNE_FOR_EACH_KERNEL(CacheSteps, "attention");

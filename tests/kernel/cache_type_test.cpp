@@ -38,9 +38,7 @@ TEST_P(CacheTypes, Steps) {
     for (int64_t size : {0, 1, 16, 17}) {
         CacheSetting s = setting();
         s.page_size = size, s.capacity = size > 0 ? size * ((64 + size - 1) / size) : 64, s.tokens_first = size == 17;
-        CacheModel cache(s, random);
-        for (auto [queries, tokens] : {std::pair<int64_t, int64_t>{11, 11}, {1, 1}, {13, 13}, {1, 7}, {3, 0}, {1, 1}})
-            cache.expect_right_step(queries, tokens);
+        expect_right_steps(s, random, {{11, 11}, {1, 1}, {13, 13}, {1, 7}, {3, 0}, {1, 1}});
     }
 }
 

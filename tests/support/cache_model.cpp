@@ -233,4 +233,11 @@ void CacheModel::expect_right_step(int64_t queries, int64_t new_tokens) {
     }
 }
 
+void expect_right_steps(const CacheSetting &s, Random &random, const std::vector<std::pair<int64_t, int64_t>> &steps) {
+    SCOPED_TRACE("capacity " + std::to_string(s.capacity) + " pages of " + std::to_string(s.page_size) + " mask " + s.mask);
+    CacheModel cache(s, random);
+    for (const auto &[queries, tokens] : steps)
+        cache.expect_right_step(queries, tokens);
+}
+
 } // namespace attune::test

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attention_oracle.h"
@@ -85,5 +86,8 @@ private:
     std::vector<Record> records_;
     bool shortened_ = false;
 };
+
+/** Takes a new cache through steps of (queries, new tokens), each of which expect_right_step() looks at. */
+void expect_right_steps(const CacheSetting &setting, Random &random, const std::vector<std::pair<int64_t, int64_t>> &steps);
 
 } // namespace attune::test
