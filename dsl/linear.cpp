@@ -58,10 +58,11 @@ private:
         };
         l.terms(lane, part, word, which, panel, block) = part_of(packed(min(block * words + word, all_words - 1)));
 
-        Expr ahead = word + l.blocking.words_ahead;
-        if (l.blocking.copies_weights) ahead = min(ahead, words - 1);
-        Expr now = l.terms(lane, part, word, which, panel, block), later = l.terms(lane, part, ahead, which, panel, block);
-        if (l.blocking.into_next_panel) later = part_of(packed(unsafe_promise_clamped(block * words + ahead, 0, all_words - 1)));
+        const Expr ahead = word + l.blocking.words_ahead, on_and_on = unsafe_promise_clamped(block * words + ahead, 0, all_words - 1);
+        const Expr now = l.terms(lane, part, word, which, panel, block);
+        const Expr later = l.blocking.copies_weights    ? l.terms(lane, part, min(ahead, words - 1), which, panel, block)
+                           : l.blocking.into_next_panel ? part_of(packed(on_and_on))
+                                                        : l.terms(lane, part, ahead, which, panel, block);
         l.fed(lane, part, word, which, panel, block) = l.blocking.words_ahead > 0 ? with_prefetch(now, later) : now;
 
         l.blocks = Halide::RDom(0, (all_words + words - 1) / words, "blocks");

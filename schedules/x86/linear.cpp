@@ -18,7 +18,7 @@ constexpr int panel_columns = dsl::packed_weight::panel_columns;
 // twice as many cost 3 to 13 % in one schedule or another.
 constexpr int words_asked_for = 64;
 const Var tile_task{"tile_task"}, panel_task{"panel_task"}, part_of_panel{"part_of_panel"}, in_part{"in_part"};
-const Var group{"group"}, in_group{"in_group"};
+const Var group{"group"}, in_group{"in_group"}, sweep{"sweep"};
 
 /** How the loops over tiles and panels are cut. */
 struct Tasks {
@@ -26,6 +26,9 @@ struct Tasks {
     Expr panels_per_task;
     int columns_per_tile; // of a register tile, at most a panel's
     int panels_per_tile;  // or whole panels
+    // Panels whose sums are made together, of all blocks of terms, from rows copied once for a task. 0: all of a task's, and rows are
+    // copied a block at a time.
+    int panels_per_sweep = 0;
 };
 
 class LinearSchedules {
@@ -44,6 +47,8 @@ private:
     const int lanes, rows;
     const Tasks tasks;
 
+    bool sweeps() const { return tasks.panels_per_sweep > 0; }
+
     void one_of_each(Func f, std::initializer_list<Var> axes) const {
         for (const Var &axis : axes)
             f.bound_extent(axis, 1);
@@ -59,18 +64,22 @@ private:
             .reorder(lane, row, panel, tile, panel_task, tile_task)
             .fuse(panel_task, tile_task, task)
             .parallel(task)
-            .vectorize(lane, lanes);
+            .vectorize(lane, lanes)
+            .unroll(lane);
+        if (sweeps())
+            y.split(panel, sweep, panel, tasks.panels_per_sweep, TailStrategy::GuardWithIf).reorder(lane, row, panel, tile, sweep);
         one_of_each(activated, {panel, tile});
-        activated.compute_at(y, panel).bound_extent(lane, panel_columns).bound_extent(row, rows).vectorize(lane, lanes);
+        activated.compute_at(y, panel).bound_extent(lane, panel_columns).bound_extent(row, rows);
+        activated.vectorize(lane, lanes).unroll(lane);
         for (int i = 0; i < int(l.activations.size()); i++)
             activated.update(i).reorder(lane, l.activations[i].x).vectorize(lane, lanes);
     }
 
-    // Sums of a panel's tiles lie one after the other, as they are read and written.
+    // Sums of a panel's tiles lie one after the other, as they are read and written; those of a sweep stay in the second-level cache.
     void sums() const {
         Func sum = l.sum, dot = l.dot;
         const Var which = sum.args()[2];
-        sum.compute_at(l.y, task).reorder_storage({lane, row, tile, which, panel});
+        sum.compute_at(l.y, sweeps() ? sweep : task).reorder_storage({lane, row, tile, which, panel});
         sum.bound_extent(lane, panel_columns).bound_extent(row, rows).vectorize(lane, lanes);
         sum.update()
             .split(lane, part_of_panel, in_part, tasks.columns_per_tile)
@@ -98,8 +107,14 @@ private:
     void operands() const {
         Func operand = l.operand, fed = l.fed, terms = l.terms;
         const Var part = fed.args()[1], word = fed.args()[2], which = fed.args()[3];
-        one_of_each(operand, {block});
-        operand.compute_at(l.sum, l.blocks.x).hoist_storage(l.y, task).bound_extent(row, rows);
+        if (sweeps()) {
+            // A row's blocks one after the other: long reads. They are stored apart, as they are multiplied.
+            operand.compute_at(l.y, task).reorder_storage(dim, row, tile, block).reorder(dim, block, row, tile);
+        } else {
+            operand.compute_at(l.sum, l.blocks.x).hoist_storage(l.y, task);
+            one_of_each(operand, {block});
+        }
+        operand.bound_extent(row, rows);
         operand.bound_storage(dim, dsl::packed_weight::terms_per_block).vectorize(dim, lanes, TailStrategy::GuardWithIf);
         const int parts = l.parts_of_word();
         one_of_each(fed, {word, which, block});
@@ -141,19 +156,20 @@ Expr tasks_of(const Expr &count, const Expr &per_task) { return (count + per_tas
 dsl::LinearBlocking tiles_blocking(const Machine &machine, int, const Expr &) {
     dsl::LinearBlocking blocking = blocking_of(machine, many_registers(machine) ? 12 : 6);
     blocking.words_ahead = words_asked_for;
+    blocking.into_next_panel = true;
     blocking.copies_weights = true;
     return blocking;
 }
 
-// Tasks of up to 192 rows, so that weights are rarely read from far away, and of up to 1024 columns, so that rows are rarely copied.
+// Tasks of up to 192 rows, so that weights are rarely read from far away, and of up to 4096 columns, so that rows are rarely copied.
 // Where that makes too few tasks for several threads, they're of fewer rows, and then of fewer columns. No sum changes by it.
 void tiles_linear(const dsl::Linear &l, const Machine &machine) {
-    const int most_tiles = 16, most_panels = 32, least = 4, wanted = 6;
+    const int most_tiles = 16, most_panels = 128, least = 4, wanted = 6, panels_per_sweep = 4;
     const Expr tiles = tasks_of(l.inputs.rows, l.blocking.rows_per_tile), panels = l.inputs.panels;
     const Expr tiles_per_task = clamp(tiles * tasks_of(panels, most_panels) / wanted, least, most_tiles);
     const Expr shares = max(1, wanted / tasks_of(tiles, tiles_per_task));
     const Expr panels_per_task = clamp(tasks_of(panels, shares), least, most_panels);
-    LinearSchedules(l, machine, {tiles_per_task, panels_per_task, 2 * machine.float_lanes, 1}).apply();
+    LinearSchedules(l, machine, {tiles_per_task, panels_per_task, 2 * machine.float_lanes, 1, panels_per_sweep}).apply();
 }
 
 // Memory is the limit: four streams of weights keep more of it busy than one (measured on Emerald Rapids: 13.3 GB/s with one, 16.6 with
