@@ -23,6 +23,7 @@ using Positioning = std::function<Halide::Expr(const PositionedInput &row, const
 /** Keys and values by page: one who reads all channels of a key looks its page up once. */
 struct Pages {
     Halide::Expr size;       // tokens of a page
+    Halide::Expr several;    // whether the keys of an item lie in more than one page; if not, a place is the token
     Halide::Func page;       // i32 (token, batch): the page that holds a key and its value
     Halide::Func place;      // i32 (token): which of the page's tokens they are
     Halide::Func key, value; // (channel, place, head, page)
@@ -68,12 +69,17 @@ struct Blocking {
     int tiles_per_task = 1;
     Halide::Expr keys_per_block = 1; // a multiple of keys_per_panel
     int keys_per_panel = 1;          // what is skipped, or masked, at once
+    int few_rows = 0;                // of a tile with no more queries only so many rows are multiplied; 0: always all
     int value_step = 1;              // channels of v that are merged in one step; v is padded with zeros to a multiple
     Products products = {};          // with pairs keys_per_panel is even
     bool side_outputs = false;       // log-sum-exp and counts are stored as side outputs, by these numbers
     enum SideOutput { log_sum_exp, panel_counts };
 
     Halide::Expr panels_per_block() const { return keys_per_block / keys_per_panel; }
+    /** Whether a row of a tile is multiplied. */
+    Halide::Expr multiplies(const Halide::Expr &row, const Halide::Expr &tile, const Halide::Expr &queries) const {
+        return row < few_rows || queries - tile * rows_per_tile > few_rows;
+    }
 };
 
 /** Which keys a tile, and a task, may have to look at: from the bounds of the masks. Key positions; `first` included, `end` not. */

@@ -130,6 +130,7 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
     Scores s;
     s.dot = Func("dot"), s.relative_window = Func("relative_window"), s.masked = Func("score");
     s.dims = RDom(0, blocking.products.packed(in.head_dim), "dims");
+    if (blocking.few_rows > 0) s.dims.where(blocking.multiplies(row, tile, in.queries));
     auto at = [&](const Expr &slot_key) -> Halide::FuncRef { return s.masked(row, slot_key, tile, block, head, batch); };
     auto stored = [&](const RDom &r) -> Halide::FuncRef { return at(r.y * panel_keys + r.x); };
     auto in_block = [&](const RDom &r) { return listed_panel(blocking, panels, r.y) * panel_keys + r.x; };

@@ -41,6 +41,7 @@ void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &bl
     Expr all_finite = bits < Operands::infinite_bits;
     b.finite_keys = keys("finite_keys", all_finite && !dropout, depth), b.dropped_keys = keys("dropped_keys", all_finite && dropout, depth);
     b.careful_keys = keys("careful_keys", !all_finite, 1);
+    if (blocking.few_rows > 0) b.finite_keys.where(blocking.multiplies(row, tile, in.queries));
     auto output = [&]() -> Halide::FuncRef { return b.output(row, dim, tile, block, head, batch); };
     output() = 0.0f;
     Expr finite = slot_key(b.finite_keys, depth), dropped = slot_key(b.dropped_keys, depth), careful = slot_key(b.careful_keys, 1);

@@ -23,7 +23,7 @@
 #include "generators/mask_from_text.h"
 #include "generators/position_from_text.h"
 #include "generators/score_from_text.h"
-#include "schedules/lift_conditions.h"
+#include "schedules/passes.h"
 #include "schedules/table.h"
 
 namespace attune::generators {
@@ -87,8 +87,9 @@ protected:
     void find_pages(const Tensor &tensor, dsl::Pages &found) {
         using namespace dsl::axes;
         const Halide::Expr size = tensor.dim(1).extent(), half(0.5), one(1.0);
-        found.size = size;
-        const Halide::Expr nth = Halide::cast<int32_t>((Halide::cast<double>(token) + half) * (one / Halide::cast<double>(size)));
+        found.size = size, found.several = size < keys;
+        const Halide::Expr quotient = Halide::cast<int32_t>((Halide::cast<double>(token) + half) * (one / Halide::cast<double>(size)));
+        const Halide::Expr nth = select(found.several, quotient, 0);
         found.place = Halide::Func("place_in_page"), found.page = Halide::Func("page_of_token");
         found.place(token) = token - nth * size;
         found.page(token, batch) = pages(Halide::unsafe_promise_clamped(nth, 0, pages.dim(0).extent() - 1), batch);
@@ -199,24 +200,22 @@ public:
         in.count_panels = count_blocks;
         const schedules::Machine machine = schedules::machine(this->get_target(), this->dtype);
         const auto &schedule = known(schedules::attention_schedules(), this->schedule_name, this->get_target());
-        const dsl::Attention attention = dsl::attention(in, schedule.shape(machine, this->head_dim, in.keys));
-        this->out = attention.output;
-        this->lse = attention.lse;
-        fold = attention.fold.state, side_outputs = attention.side_outputs();
-        if (counts) *counts = attention.counts;
-        schedule.apply(attention, machine);
+        declared = dsl::attention(in, schedule.shape(machine, this->head_dim, in.keys));
+        this->out = declared.output;
+        this->lse = declared.lse;
+        if (counts) *counts = declared.counts;
+        schedule.apply(declared, machine);
         this->bind_results(in);
     }
 
     /** Called after generate(): the pipeline is known only then. */
     void schedule() {
-        this->get_pipeline().add_custom_lowering_pass(new schedules::LiftConditions(fold, 0));
-        dsl::lower_side_outputs(this->get_pipeline(), side_outputs);
+        schedules::add_passes(this->get_pipeline(), declared);
+        dsl::lower_side_outputs(this->get_pipeline(), declared.side_outputs());
     }
 
 private:
-    Halide::Func fold;
-    std::vector<Halide::Func> side_outputs;
+    dsl::Attention declared;
 };
 
 } // namespace attune::generators

@@ -210,6 +210,7 @@ private:
     void copied(Func f, const Halide::RDom &keys) const {
         f.update().reorder(dim, keys).vectorize(dim, lanes, TailStrategy::GuardWithIf);
         if (whole_vectors(a.scores.dims.x.extent()) && whole_vectors(a.padded_value_dim)) f.update().unroll(dim);
+        if (a.inputs.pages.several.defined()) f.update().specialize(a.inputs.pages.several);
     }
 
     void scores() const {
@@ -279,7 +280,10 @@ private:
 dsl::Blocking flash_blocking(const Machine &machine, int head_dim, const Halide::Expr &) {
     const Tiles tiles = tuned_tiles(machine, "flash", head_dim);
     const dsl::Products products = machine.bfloat16_pairs ? dsl::Products{true, vdpbf16ps} : dsl::Products{};
-    return {tiles.rows_per_tile, tiles.tiles_per_task, tiles.keys_per_block, tiles.keys_per_panel, tiles.value_step, products, true};
+    dsl::Blocking blocking{tiles.rows_per_tile, tiles.tiles_per_task, tiles.keys_per_block, tiles.keys_per_panel};
+    if (machine.float_lanes < tiles.rows_per_tile) blocking.few_rows = machine.float_lanes;
+    blocking.value_step = tiles.value_step, blocking.products = products, blocking.side_outputs = true;
+    return blocking;
 }
 
 void flash_attention(const dsl::Attention &attention, const Machine &machine) { Flash(attention, machine).apply(); }

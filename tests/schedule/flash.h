@@ -2,7 +2,7 @@
 #pragma once
 
 #include "jit_attention.h"
-#include "schedules/lift_conditions.h"
+#include "schedules/passes.h"
 #include "schedules/table.h"
 #include "targets.h"
 
@@ -14,16 +14,17 @@ struct Flash {
         : jit(head_dim, std::move(mask)) {
         if (count_panels) jit.count_panels();
         const schedules::AttentionSchedule &schedule = *schedules::find(schedules::attention_schedules(), "flash");
-        const dsl::Attention attention = jit.declare(schedule.shape(machine, head_dim, jit.inputs().keys));
+        attention = jit.declare(schedule.shape(machine, head_dim, jit.inputs().keys));
         blocking = attention.blocking;
         schedule.apply(attention, machine);
-        jit.pipeline.add_custom_lowering_pass(new schedules::LiftConditions(attention.fold.state, 0));
+        schedules::add_passes(jit.pipeline, attention);
     }
 
     void compile() { jit.compile(runnable_targets().front()); }
 
     const schedules::Machine machine = schedules::machine(runnable_targets().front());
     JitAttention jit;
+    dsl::Attention attention;
     dsl::Blocking blocking;
 };
 

@@ -1,0 +1,19 @@
+// The passes over lowered code that a schedule of attention counts on.
+#pragma once
+
+#include <Halide.h>
+
+#include "dsl/attention.h"
+#include "schedules/lift_conditions.h"
+#include "schedules/unswitch_loops.h"
+
+namespace attune::schedules {
+
+inline void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attention) {
+    pipeline.add_custom_lowering_pass(new LiftConditions(attention.fold.state, 0));
+    // How many rows of a tile are multiplied is the same for all of its products.
+    for (const Halide::Func &with_products : {attention.scores.masked, attention.partial.output})
+        pipeline.add_custom_lowering_pass(new UnswitchLoops(with_products, 0));
+}
+
+} // namespace attune::schedules

@@ -1,0 +1,29 @@
+// A pass over lowered code that Halide lacks.
+#pragma once
+
+#include <string>
+
+#include <Halide.h>
+
+namespace attune::schedules {
+
+/** Makes two loops of one with a condition inside that the loop doesn't change: one where it holds, one where it doesn't. For the loops of
+ * a Func's update, of which the outermost is taken.
+ *
+ * Halide specializes a stage on inputs alone, not on what depends on a loop further out; and where LLVM finds such a condition, it has
+ * given up keeping sums in registers by then.
+ *
+ * Add it by Pipeline::add_custom_lowering_pass. `update` counts from 0, as in Func::update(). */
+class UnswitchLoops : public Halide::Internal::IRMutator {
+public:
+    UnswitchLoops(const Halide::Func &func, int update) : loops(func.name() + ".s" + std::to_string(update + 1) + ".") {}
+
+protected:
+    using IRMutator::visit;
+    Halide::Internal::Stmt visit(const Halide::Internal::For *op) override;
+
+private:
+    const std::string loops;
+};
+
+} // namespace attune::schedules
