@@ -60,7 +60,7 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     const Halide::Var &lane = axes::lane;
     const int lanes = options.shape.lanes;
     Softmax s;
-    s.kind = options.kind, s.extent = in.extent;
+    s.kind = options.kind, s.extent = in.extent, s.in_place = Halide::Internal::const_false();
     s.score = Func("score"), s.lane_maximum = Func("lane_maximum"), s.maximum = Func("maximum"), s.weight = Func("weight");
     s.lane_sum = Func("lane_sum"), s.sum = Func("sum"), s.finish = Func("finish"), s.result = Func("softmax");
     s.chunks = Halide::RDom(0, (in.extent + lanes - 1) / lanes, "chunks");

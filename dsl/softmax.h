@@ -70,6 +70,7 @@ struct Softmax {
     Halide::Expr extent;               // of i
     Halide::RDom chunks;               // over the row, `lanes` elements at a time
     Halide::RDom lanes;                // over the lanes that are left
+    Halide::Expr in_place;             // whether the result takes the place of x, at run time; false where nobody says
     std::vector<Halide::Expr> special; // conditions that are worth code of their own, the first that holds counts
 };
 

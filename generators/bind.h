@@ -28,4 +28,12 @@ inline Halide::Expr extent_or(int compiled_in, const Halide::Expr &at_run_time) 
 /** A buffer whose innermost axis holds `extent` channels, contiguous. */
 template <typename Buffer> void rows_of(Buffer &buffer, const Halide::Expr &extent) { buffer.dim(0).set_bounds(0, extent).set_stride(1); }
 
+/** Where a buffer's memory begins, at run time. */
+template <typename Buffer> Halide::Expr address_of(const Buffer &buffer) {
+    using namespace Halide::Internal;
+    const Halide::Parameter &parameter = buffer.dim(0).extent().template as<Variable>()->param;
+    const Halide::Expr described = Variable::make(Halide::type_of<halide_buffer_t *>(), parameter.name() + ".buffer", parameter);
+    return Halide::reinterpret<uint64_t>(Call::make(Halide::Handle(), Call::buffer_get_host, {described}, Call::PureExtern));
+}
+
 } // namespace attune::generators

@@ -2,6 +2,7 @@
 #include "dsl/normalization.h"
 
 #include "generators/bind.h"
+#include "schedules/x86/stream_stores.h"
 
 namespace attune::generators {
 
@@ -28,6 +29,9 @@ public:
         rows_of(x, channels), rows_of(y, channels), rows_of(weight, channels), rows_of(bias, channels);
         y.dim(1).set_bounds(0, x.dim(1).extent());
     }
+
+    /** Called after generate(): the pipeline is known only then. */
+    void schedule() { schedules::x86::lower_streams(get_pipeline(), schedules::machine(get_target()), "x", 0); }
 };
 
 class RowSum : public Halide::Generator<RowSum> {

@@ -2,6 +2,7 @@
 #include "dsl/position.h"
 
 #include "generators/bind.h"
+#include "schedules/x86/stream_stores.h"
 
 namespace attune::generators {
 
@@ -28,6 +29,9 @@ public:
         schedule.apply(declared, machine);
         rows_of(x, x.dim(0).extent()), rows_of(table, table.dim(0).extent()), rows_of(y, x.dim(0).extent());
     }
+
+    /** Called after generate(): the pipeline is known only then. */
+    void schedule() { schedules::x86::lower_streams(get_pipeline(), schedules::machine(get_target()), "x", 0); }
 };
 
 } // namespace attune::generators

@@ -3,6 +3,7 @@
 
 #include "dsl/prefetch.h"
 #include "generators/bind.h"
+#include "schedules/x86/stream_stores.h"
 
 namespace attune::generators {
 
@@ -30,12 +31,16 @@ public:
             dsl::softmax({x, mask, use_mask, extent, x.dim(2).extent(), temperature}, {kind, schedule.shape(machine, 0, extent)});
         declared.special.push_back(mask.dim(columns ? 0 : 1).stride() == 1);
         y = declared.result;
+        declared.in_place = address_of(x) == address_of(y);
         schedule.apply(declared, machine);
         bind();
     }
 
     /** Called after generate(): the pipeline is known only then. */
-    void schedule() { dsl::lower_prefetches(get_pipeline()); }
+    void schedule() {
+        dsl::lower_prefetches(get_pipeline());
+        schedules::x86::lower_streams(get_pipeline(), schedules::machine(get_target()), "", 1);
+    }
 
 private:
     // The reference takes any strides; the others ask for 1 on the axis their vectors run along.

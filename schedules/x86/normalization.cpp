@@ -1,6 +1,7 @@
 // Norms for x86: a row at a time, in vectors.
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
+#include "schedules/x86/stream_stores.h"
 
 namespace attune::schedules::x86 {
 
@@ -15,7 +16,10 @@ void vectorized_norm(const dsl::Norm &n, const Machine &machine) {
     const Var lane = dsl::axes::lane, task("task");
     Func y = n.y;
     const Var channel = y.args()[0], row = y.args()[1];
-    y.split(row, task, row, rows_per_task, TailStrategy::GuardWithIf).vectorize(channel, lanes, TailStrategy::GuardWithIf).parallel(task);
+    y.split(row, task, row, rows_per_task, TailStrategy::GuardWithIf).parallel(task).partition(task, Halide::Partition::Never);
+    // Layer norm of 16-bit rows is arithmetic more than memory.
+    if (n.kind == dsl::NormKind::rms || y.type().bits() == 32) stream_runs(y.specialize(is_streamed(y)), channel, lanes, y.type());
+    y.vectorize(channel, lanes, TailStrategy::GuardWithIf);
     const bool layer = n.kind == dsl::NormKind::layer;
     for (Func partial : {n.lane_sum, n.lane_squares}) {
         if (!layer && partial.name() == n.lane_sum.name()) continue;

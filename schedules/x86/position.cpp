@@ -1,6 +1,7 @@
 // Positional encodings for x86.
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
+#include "schedules/x86/stream_stores.h"
 
 namespace attune::schedules::x86 {
 
@@ -36,6 +37,8 @@ void vectorized_rotary(const dsl::Rotary &r, const Machine &machine) {
         .vectorize(pair_lane)
         .fuse(task, batch, task)
         .parallel(task);
+    // Rows that are turned whole.
+    output.update(dsl::Rotary::turn).specialize(r.passed.x.extent() <= 0 && rows_are_streamed(output)).rename(token, streamed_row);
     turned.compute_at(output, pair_step).bound(plane, 0, 2).bound_extent(pair, lanes).vectorize(pair).unroll(plane);
 
     // The channels that pass are outermost: where there are none, no loop runs at all.

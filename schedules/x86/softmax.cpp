@@ -3,6 +3,7 @@
 
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
+#include "schedules/x86/stream_stores.h"
 
 namespace attune::schedules::x86 {
 
@@ -12,7 +13,7 @@ using Halide::Var;
 
 namespace {
 
-constexpr int elements_per_task = 16384, elements_at_once = 1024;
+constexpr int elements_per_task = 16384, elements_at_once = 512, shortest_streamed = 2048;
 
 // Rows that go through the stages together: what ends one and begins another then goes on side by side.
 Halide::Expr rows_at_once(const Halide::Expr &extent) { return max(1, elements_at_once / max(1, extent)); }
@@ -40,8 +41,12 @@ void vectorized_softmax(const dsl::Softmax &s, const Machine &machine) {
     result.split(row, group, row, rows, TailStrategy::GuardWithIf)
         .split(group, task, group, groups_per_task, TailStrategy::GuardWithIf)
         .reorder(i, row, group, task)
-        .vectorize(i, lanes, TailStrategy::GuardWithIf)
         .parallel(task);
+    // Of short rows the exponentials take as long as the memory, and in place nothing is read for the sake of the stores: streaming, which
+    // copies once more, gains nothing there.
+    const Halide::Expr streams = s.special.front() && !s.in_place && s.extent >= shortest_streamed && is_streamed(result);
+    if (s.kind != dsl::SoftmaxKind::log_sum_exp) stream_runs(result.specialize(streams), i, lanes, result.type());
+    result.vectorize(i, lanes, TailStrategy::GuardWithIf);
     for (Func f : {maximum, sum, finish})
         f.compute_at(result, group).hoist_storage(result, task).bound_storage(row, elements_at_once); // on the stack
     if (s.kind == dsl::SoftmaxKind::softmax)
