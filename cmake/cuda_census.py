@@ -4,12 +4,15 @@
     cuda_census.py --nvdisasm PROGRAM [--json] CUBIN...
     cuda_census.py --sass [--json] TEXT...      what nvdisasm -c printed
 
+Who imports this can ask for the shortest way through a loop, too: of those that have so many of some opcodes the one with the fewest instructions.
+
 The hottest loop is the longest run of instructions that a branch goes back over and that has tensor-core instructions; where there are
 none, the longest such run. Instructions that never run (@!PT, which ptxas adds as padding) don't count, nor does CALL in a kernel without
 RET: ptxas jumps that way, too.
 """
 
 import argparse
+import heapq
 import json
 import re
 import subprocess
@@ -31,6 +34,7 @@ class Kernel:
         self.opcodes = []  # one an instruction; None: it never runs
         self.labels = {}  # the number of the instruction that follows
         self.branches = []  # number of the instruction, label
+        self.always = set()  # numbers of branches that no condition guards
 
     def add(self, line):
         label = LABEL.match(line)
@@ -44,6 +48,8 @@ class Kernel:
         target = TARGET.search(operands)
         if opcode in ("BRA", "CALL") and target:
             self.branches.append((len(self.opcodes), target.group(1)))
+            if not guard:
+                self.always.add(len(self.opcodes))
         self.opcodes.append(None if guard == "!PT" else opcode)
 
     def finish(self):
@@ -51,16 +57,50 @@ class Kernel:
             self.opcodes = ["BRA" if opcode == "CALL" else opcode for opcode in self.opcodes]
 
     def loops(self):
-        """The opcodes between the target of every branch backwards and the branch."""
+        """The numbers of the instructions between the target of every branch backwards and the branch."""
         for at, label in self.branches:
             begin = self.labels.get(label, at + 1)
             if begin < at:
-                yield self.opcodes[begin : at + 1]
+                yield range(begin, at + 1)
 
     def hottest_loop(self):
         loops = list(self.loops())
-        tensor = [loop for loop in loops if TENSOR.intersection(loop)]
-        return max(tensor or loops, key=len, default=[])
+        tensor = [loop for loop in loops if TENSOR.intersection(self.of(loop))]
+        return max(tensor or loops, key=len, default=range(0))
+
+    def of(self, numbers):
+        return self.opcodes[numbers.start : numbers.stop]
+
+    def blocks(self, loop):
+        """Straight runs of a loop's instructions, by where they begin: (opcodes, where those begin that may follow)."""
+        branches = {at: self.labels.get(label) for at, label in self.branches}
+        begins = {loop.start} | {at for at in self.labels.values() if at in loop} | {at + 1 for at in branches if at + 1 in loop}
+        begins = sorted(begins) + [loop.stop]
+        result = {}
+        for begin, end in zip(begins, begins[1:]):
+            follow = [] if end - 1 in self.always else [end]
+            result[begin] = (self.opcodes[begin:end], follow + [branches.get(end - 1)])
+        return result
+
+    def shortest_way(self, loop, wanted):
+        """The opcodes once through a loop, of the shortest way that has at least wanted[opcode] of each opcode; [] where there is none."""
+        blocks = self.blocks(loop) if loop else {}
+        last = max(blocks, default=None)
+        ways = [(0, [loop.start], (0,) * len(wanted))] if blocks else []  # each up to the last of its blocks, which doesn't count yet
+        seen = set()
+        while ways:
+            length, way, had = heapq.heappop(ways)
+            if (way[-1], had) in seen:
+                continue
+            seen.add((way[-1], had))
+            opcodes, follow = blocks[way[-1]]
+            had = tuple(min(most, number + opcodes.count(name)) for (name, most), number in zip(wanted.items(), had))
+            if way[-1] == last and had == tuple(wanted.values()):
+                return [opcode for begin in way for opcode in blocks[begin][0]]
+            for after in follow:
+                if after in blocks and way[-1] != last:
+                    heapq.heappush(ways, (length + len(opcodes) - opcodes.count(None), way + [after], had))
+        return []
 
 
 def read_kernels(sass):
@@ -85,7 +125,7 @@ def count(opcodes):
 
 def census(sass):
     """[{kernel, all: {HMMA: 132, ..., total: 784}, loop: {...}}] of the text that nvdisasm -c prints."""
-    return [{"kernel": k.name, "all": count(k.opcodes), "loop": count(k.hottest_loop())} for k in read_kernels(sass)]
+    return [{"kernel": k.name, "all": count(k.opcodes), "loop": count(k.of(k.hottest_loop()))} for k in read_kernels(sass)]
 
 
 def disassemble(nvdisasm, cubin):

@@ -46,6 +46,7 @@ void FragmentDeclaration::bound_blocks() {
     if (in.split()) {
         const Expr blocks = in.keys_per_chunk / b.keys, chunk_begin = tile % chunks * blocks;
         first_block = max(first_block, chunk_begin), end_block = min(end_block, chunk_begin + blocks);
+        last_key = clamp((chunk_begin + blocks) * b.keys - 1, first_key, last_key); // what lies beyond isn't copied
     }
     block_count = max(end_block - first_block, 0);
 }
@@ -55,17 +56,16 @@ void FragmentDeclaration::name_funcs() {
     made.query_words = Func("query_words"), made.key_words = Func("key_words"), made.value_words = Func("value_words");
     made.query_fragment = Func("query_fragment"), made.key_fragment = Func("key_fragment");
     made.value_fragment = Func("value_fragment"), made.score = Func("score"), made.lane_maximum = Func("lane_maximum");
-    made.maximum = Func("maximum"), made.state = Func("state"), made.factor = Func("factor"), made.spoilt_lane = Func("spoilt_lane"),
-    made.spoilt = Func("spoilt"), made.marks = Func("marks");
+    made.state = Func("state"), made.factor = Func("factor"), made.spoilt_lane = Func("spoilt_lane"), made.spoilt = Func("spoilt"),
+    made.marks = Func("marks");
     made.output = Func("out"), made.lse = Func("lse"), made.partial = Func("chunk_state"), made.closed = Func("closed");
 }
 
-// Outside of the queries, of the tile's keys and of its steps the nearest one is repeated: what comes of it is masked, or not looked
-// at. So padding isn't even read.
+// Outside of the queries and of the tile's keys the nearest one is repeated, and so in steps beyond its last: what comes of it is masked,
+// or not looked at. So padding isn't even read.
 void FragmentDeclaration::declare_words() {
     const Expr q_row = min(first_row + row, rows.count() - 1);
-    const Expr at = clamp(first_block + min(step, block_count - 1), 0, (in.keys - 1) / b.keys);
-    const Expr k_token = clamp(at * b.keys + key, first_key, last_key);
+    const Expr k_token = clamp((first_block + step) * b.keys + key, first_key, last_key);
     // A negative scale is its size and a q of the other sign: the largest score stays that of the largest product.
     const uint32_t signs = 0x80008000u;
     const Expr flip = select(in.scale < 0.0f, Expr(signs), Expr(0u));

@@ -43,6 +43,7 @@ struct FragmentBlocking {
     int keys = 64;           // a multiple of 16
     int stages = 2;          // blocks of keys in shared memory at once: those beside the one in use are on their way
     bool warpgroups = false; // four warps multiply together, from shared memory; `warps` is a multiple of 4, row_tiles 1
+    int blocks = 1;          // thread blocks that a multiprocessor's registers must be enough for
     int merged_at_once = 32; // split: chunks
 
     int rows() const { return 16 * row_tiles * warps; }
@@ -58,7 +59,7 @@ struct FragmentAttention {
     // Those of queries and keys aren't made by warpgroups, those of values only for values that aren't finite.
     Halide::Func query_fragment, key_fragment, value_fragment; // (register, q, g, ...)
     Halide::Func score;                                        // (r, q, g, key tile, row tile, warp, step, tile, head, batch)
-    Halide::Func lane_maximum, maximum;                        // (half, q, g, row tile, warp, step, tile, head, batch)
+    Halide::Func lane_maximum;                                 // (half, q, g, row tile, warp, step, tile, head, batch)
     Halide::Func state;                                        // (slot, q, g, warp, tile, head, batch): see slots in the .cpp
     // Where a block isn't attended to by every row: whether some of its values isn't finite, and then which outputs such values reach.
     Halide::Func spoilt_lane, spoilt; // i32 (q, g, warp, step, tile, head, batch)
@@ -68,13 +69,13 @@ struct FragmentAttention {
     // one more column of channels the maximum (channel % 2 = 0) and the sum (1). What merges them has axes of channels, token, head, batch.
     Halide::Func partial;
     ChunkMerge merge;
-    Halide::Func closed;                                            // (which, token, head, batch): factor of the outputs, log-sum-exp
-    Halide::Func factor;                                            // (q, token, head, batch): of the outputs, at the end
-    Halide::Func output;                                            // u32 (word % 4, word / 4, token, head, batch)
-    Halide::Func lse;                                               // f32 (0, token, head, batch)
-    Halide::RDom product, maximum_elements, steps;                  // of score, lane_maximum and state
-    Halide::RDom sums;                                              // by warpgroups, of the second update of state
-    std::vector<Halide::RDom> score_stages;                         // (r, key tile): of the updates of score after the product
+    Halide::Func closed;                           // (which, token, head, batch): factor of the outputs, log-sum-exp
+    Halide::Func factor;                           // (q, token, head, batch): of the outputs, at the end
+    Halide::Func output;                           // u32 (word % 4, word / 4, token, head, batch)
+    Halide::Func lse;                              // f32 (0, token, head, batch)
+    Halide::RDom product, maximum_elements, steps; // of score, lane_maximum and state
+    Halide::RDom sums;                             // by warpgroups, of the second update of state
+    Halide::RDom scored_elements, mask_elements;   // (r, key tile, part) and (r, key tile): of the updates of score after the product
     Halide::Var q{"q"}, g{"g"}, warp{"warp"}, row_tile{"row_tile"}; // lane 4 g + q of a warp
 };
 

@@ -15,21 +15,25 @@ namespace attune::dsl {
 struct FragmentSlots {
     explicit FragmentSlots(const FragmentBlocking &b)
         : halves(2 * b.row_tiles), key_depth(b.keys / 16), value_columns(b.value_dim / 8),
-          value_tiles(value_columns + (b.warpgroups ? 0 : 1)), factor(0), maximum(halves), reference(2 * halves), sum(3 * halves),
-          weight(b.warpgroups ? sum + halves : sum), weights(4 * key_depth * b.row_tiles), output(weight + weights),
+          value_tiles(value_columns + (b.warpgroups ? 0 : 1)), largest(0), factor(halves), reference(2 * halves), limit(3 * halves),
+          sum(4 * halves), weight(b.warpgroups ? sum + halves : sum), weights(4 * key_depth * b.row_tiles), output(weight + weights),
           outputs(4 * value_tiles * b.row_tiles), mark(output + outputs), marked(4 * value_columns * b.row_tiles),
-          marks((marked + outputs_a_mark - 1) / outputs_a_mark), count(mark + marks), assignments(outputs * key_depth) {}
+          marks((marked + outputs_a_mark - 1) / outputs_a_mark), beyond(mark + marks), count(beyond + 1), assignments(outputs * key_depth),
+          rescaled(weight + outputs) {}
 
     static constexpr int outputs_a_mark = 16; // two bits each
 
     const int halves, key_depth, value_columns; // tiles of 8 values
     const int value_tiles;                      // of products: but by warpgroups one more, of ones, which makes the sums of the weights
-    const int factor, maximum, reference;       // what the old sums are multiplied by; the largest score, and that or 0
+    const int largest, factor;                  // where a step rescales: the largest score so far; what the old sums are multiplied by
+    const int reference, limit;                 // the score that weighs 1; the highest that needs no other, -inf before the first
     const int sum;                              // by warpgroups: of the weights; until the end of those that this lane holds
     const int weight, weights;                  // words of the left factor of the second product
     const int output, outputs;
     const int mark, marked, marks; // words of two bits for each of `marked` outputs: what values that aren't finite make of it
+    const int beyond;              // whether the step rescales: bits of an i32
     const int count, assignments;  // slots; and how often a step adds to outputs: to each once for every 16 keys
+    const int rescaled;            // how many assignments rescaling takes
 };
 
 /** Declares it, stage by stage: each reads what those before it declared. */
@@ -72,8 +76,15 @@ private:
     Expr value_word(const Expr &of_word, const Expr &of_key, const Expr &at_step) const;
 
     // Scores. Products name the block of keys and values that is copied meanwhile, too.
+    enum ScorePart { scale_part, cap_part, alibi_part, bias_part, score_parts };
     void declare_score();
-    void declare_maximum(); // of a thread's elements, then over the four lanes that share its rows
+    /** What element `element` of a lane in a tile of keys is the score of. */
+    Cell element_cell(const Expr &element, const Expr &tile_of_keys, const Expr &g) const;
+    /** The score after one of the parts. */
+    Expr changed_score(const Expr &s, const Expr &part, const Cell &cell) const;
+    void declare_maximum(); // of a thread's elements
+    Expr lane_maximum(const Expr &of_half, const Expr &at_step) const;
+    Expr maximum(const Expr &of_half, const Expr &at_step) const; // over the four lanes that share its rows
     /** The score with 16 channels more. */
     Expr warp_score(const Expr &before, const Expr &d) const;
     Expr group_score(const Expr &before, const Expr &d) const;
@@ -84,6 +95,8 @@ private:
     /** By what a score is multiplied to be a base 2 logarithm. */
     Expr to_base2() const;
     static Expr reference_of(const Expr &largest);
+    /** The score that weighs 1; -inf as long as there was none. */
+    static Expr maximum_of(const Expr &reference, const Expr &limit);
 
     // Values that aren't finite.
     void declare_spoilt();
@@ -94,8 +107,12 @@ private:
     Expr is_spoilt(const Expr &at_step) const;
 
     // The state.
-    enum Part { softmax_part, product_part, careful_part, parts };
+    enum Part { limit_part, rescaling_part, weight_part, product_part, careful_part, parts };
     void declare_state();
+    /** Whether some row of the warp has a score beyond its limit. */
+    Expr is_beyond(const Expr &now) const;
+    /** Assignment i of a step that rescales. */
+    Expr rescaled(const Expr &i, const Expr &now) const;
     /** After the last step: sums of the four lanes that share a row. */
     void join_sums();
     Halide::FuncRef at(const Expr &s) const; // a slot of the state
@@ -113,8 +130,8 @@ private:
     /** Addition i to the outputs: all of them for the first 16 keys of the block, then all for the next. */
     Expr product(const Expr &i, const Expr &now) const;
     Expr output(const Expr &i, const Values &values_of) const;
-    /** What addition i adds to, for the first 16 keys rescaled; and its weights. */
-    Expr before(const Expr &i) const;
+    /** What addition i adds to; and its weights. */
+    Expr before(const Expr &i) const { return at(slots.output + i % slots.outputs); }
     std::vector<Expr> weights(const Expr &i) const;
 
     // Results.
@@ -128,7 +145,7 @@ private:
     };
     RowPlace place_of(const Expr &of_tile, const Expr &in_tile, const Expr &q) const;
     Expr state_at(const Expr &s, const RowPlace &row) const;
-    Expr maximum_at(const RowPlace &row) const { return state_at(slots.maximum + row.row_tile * 2 + row.half, row); }
+    Expr maximum_at(const RowPlace &row) const;
     Expr output_at(const Expr &value_tile, const Expr &element, const RowPlace &row) const;
     Expr sum_at(const RowPlace &row) const;
     /** What values that aren't finite add to an output. */

@@ -38,13 +38,19 @@ Expr FragmentDeclaration::state_at(const Expr &s, const RowPlace &row) const {
     return made.state(s, row.q, row.g, row.warp, row.tile, head, batch);
 }
 
+Expr FragmentDeclaration::maximum_at(const RowPlace &row) const {
+    const Expr of_half = row.row_tile * 2 + row.half;
+    return maximum_of(state_at(slots.reference + of_half, row), state_at(slots.limit + of_half, row));
+}
+
 Expr FragmentDeclaration::output_at(const Expr &value_tile, const Expr &element, const RowPlace &row) const {
     return state_at(slots.output + (value_tile * b.row_tiles + row.row_tile) * 4 + element, row);
 }
 
 Expr FragmentDeclaration::sum_at(const RowPlace &row) const {
     if (b.warpgroups) return state_at(slots.sum + row.row_tile * 2 + row.half, row);
-    return output_at(slots.value_columns, row.half * 2, row);
+    // Both are the sum. If nobody read one, it wouldn't be kept, and every product would need a zero put in its place.
+    return warp::maximum(output_at(slots.value_columns, row.half * 2, row), output_at(slots.value_columns, row.half * 2 + 1, row));
 }
 
 Expr FragmentDeclaration::spoilt_part(const Expr &value_tile, const Expr &element, const RowPlace &row) const {

@@ -25,30 +25,35 @@ void FragmentDeclaration::declare_score() {
     score(r, key_tile) = 0.0f;
     score(r, key_tile) = b.warpgroups ? group_score(score(r, key_tile), d) : warp_score(score(r, key_tile), d);
 
-    const Expr block_key = (first_block + step) * b.keys;
-    auto stage = [&](const char *name, const Expr &used, auto &&next) {
-        RDom elements(0, 4, 0, b.keys / 8, name);
-        elements.where(used);
-        const Expr of_tile = (warp * b.row_tiles + row_tile) * 16 + elements.x / 2 * 8 + g;
-        const Expr old = score(elements.x, elements.y);
-        const Expr plain_key = block_key + elements.y * 8 + q * 2 + elements.x % 2;
-        // Limits less the place of each element, all made before the loop, would leave no registers for wide heads.
-        const Expr element_key = b.warpgroups ? Halide::unsafe_promise_clamped(warp::opaque(plain_key), 0, in.keys + b.keys) : plain_key;
-        score(elements.x, elements.y) = next(old, rows.cell(first_row + of_tile, element_key));
-        made.score_stages.push_back(elements);
-    };
-    stage("scale_elements", is_scored(), [&](const Expr &s, const Cell &) { return s * abs(in.scale); });
-    stage("cap_elements", in.softcap > 0.0f, [&](const Expr &s, const Cell &) { return capped(s); });
-    stage("alibi_elements", in.use_alibi != 0, [&](const Expr &s, const Cell &cell) {
-        const Expr distance = cast<float>(abs(cell.query + in.offset(batch) - cell.key));
-        return s - warp::exp2(alibi_exponent(cell.head, in.heads)) * distance;
-    });
-    stage("bias_elements", in.use_bias != 0, [&](const Expr &s, const Cell &cell) {
-        const Expr bias = in.bias(min(cell.key, in.keys - 1), min(cell.query, in.queries - 1), cell.head, batch);
-        return warp::choose(warp::equal(bias, masked_score()), masked_score(), s + bias);
-    });
-    stage("mask_elements", !mask().allows_all(cells_of(step)),
-          [&](const Expr &s, const Cell &cell) { return warp::choose(cast<int32_t>(mask().allows(cell)), s, masked_score()); });
+    // One branch around all that is done to scores, since mostly nothing is: but for the mask, which has its own.
+    RDom scored(0, 4, 0, b.keys / 8, 0, int(score_parts), "scored_elements"), masked(0, 4, 0, b.keys / 8, "mask_elements");
+    scored.where(is_scored());
+    scored.where(scored.z != cap_part || in.softcap > 0.0f);
+    scored.where(scored.z != alibi_part || in.use_alibi != 0);
+    scored.where(scored.z != bias_part || in.use_bias != 0);
+    const Expr hidden_row = Halide::unsafe_promise_clamped(warp::opaque(g), 0, 7);
+    score(scored.x, scored.y) =
+        changed_score(score(scored.x, scored.y), scored.z, element_cell(scored.x, scored.y, in.split() ? Expr(g) : hidden_row));
+    masked.where(!mask().allows_all(cells_of(step)));
+    const Expr allowed = cast<int32_t>(mask().allows(element_cell(masked.x, masked.y, g)));
+    score(masked.x, masked.y) = warp::choose(allowed, score(masked.x, masked.y), masked_score());
+    made.scored_elements = scored, made.mask_elements = masked;
+}
+
+Cell FragmentDeclaration::element_cell(const Expr &element, const Expr &tile_of_keys, const Expr &g) const {
+    const Expr of_tile = (made.warp * b.row_tiles + made.row_tile) * 16 + element / 2 * 8 + g;
+    const Expr plain_key = (first_block + step) * b.keys + tile_of_keys * 8 + made.q * 2 + element % 2;
+    // Limits less the place of each element, all made before the loop, would leave no registers for anything else.
+    const Expr element_key = Halide::unsafe_promise_clamped(warp::opaque(plain_key), 0, in.keys + b.keys);
+    return rows.cell(first_row + of_tile, element_key);
+}
+
+Expr FragmentDeclaration::changed_score(const Expr &s, const Expr &part, const Cell &cell) const {
+    const Expr distance = cast<float>(abs(cell.query + in.offset(batch) - cell.key));
+    const Expr with_alibi = s - warp::exp2(alibi_exponent(cell.head, in.heads)) * distance;
+    const Expr bias = in.bias(min(cell.key, in.keys - 1), min(cell.query, in.queries - 1), cell.head, batch);
+    const Expr with_bias = warp::choose(warp::equal(bias, masked_score()), masked_score(), s + bias);
+    return select(part == scale_part, s * abs(in.scale), part == cap_part, capped(s), part == alibi_part, with_alibi, with_bias);
 }
 
 Expr FragmentDeclaration::warp_score(const Expr &before, const Expr &d) const {
@@ -82,18 +87,25 @@ Expr FragmentDeclaration::to_base2() const {
     return clamp(select(is_scored(), 1.0f, abs(in.scale)) * base2_scale(in.temperature), 1e-37f, 1e37f);
 }
 
-// Of a thread's elements, then over the four lanes that share its rows.
 void FragmentDeclaration::declare_maximum() {
     const Var &q = made.q, &g = made.g, &warp = made.warp, &row_tile = made.row_tile;
-    made.maximum_elements = RDom(0, 2, 0, b.keys / 8, "maximum_elements");
+    made.maximum_elements = RDom(1, b.keys / 4 - 1, "maximum_elements");
     const RDom &e = made.maximum_elements;
     auto of_lane = [&]() -> Halide::FuncRef { return made.lane_maximum(half, q, g, row_tile, warp, step, tile, head, batch); };
-    of_lane() = masked_score();
-    of_lane() = warp::maximum(of_lane(), made.score(half * 2 + e.x, q, g, e.y, row_tile, warp, step, tile, head, batch));
-    Expr largest = of_lane();
+    auto score = [&](const Expr &nth) { return made.score(half * 2 + nth % 2, q, g, nth / 2, row_tile, warp, step, tile, head, batch); };
+    of_lane() = score(0);
+    of_lane() = warp::maximum(of_lane(), score(e));
+}
+
+Expr FragmentDeclaration::lane_maximum(const Expr &of_half, const Expr &at_step) const {
+    return made.lane_maximum(of_half % 2, made.q, made.g, of_half / 2, made.warp, at_step, tile, head, batch);
+}
+
+Expr FragmentDeclaration::maximum(const Expr &of_half, const Expr &at_step) const {
+    Expr largest = lane_maximum(of_half, at_step);
     for (int lanes : {1, 2})
         largest = warp::maximum(largest, warp::shuffle_xor(largest, lanes));
-    made.maximum(half, q, g, row_tile, warp, step, tile, head, batch) = largest;
+    return largest;
 }
 
 } // namespace attune::dsl

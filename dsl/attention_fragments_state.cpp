@@ -1,6 +1,8 @@
 // The softmax state of a thread's rows: what a step makes of it.
 #include "dsl/attention_fragments_parts.h"
 
+#include <algorithm>
+
 #include "dsl/axes.h"
 #include "dsl/numeric.h"
 #include "dsl/score.h"
@@ -15,43 +17,72 @@ using Halide::RDom;
 using Halide::reinterpret;
 using Halide::Var;
 
+namespace {
+
+constexpr float most_growth = 8.0f; // a weight of 256 is far from the largest f16
+
+} // namespace
+
 Halide::FuncRef FragmentDeclaration::at(const Expr &s) const { return made.state(s, made.q, made.g, made.warp, tile, head, batch); }
 
 Expr FragmentDeclaration::reference_of(const Expr &largest) { return warp::choose(warp::equal(largest, masked_score()), 0.0f, largest); }
 
-// Every step makes the same assignments, in this order: factors, maxima, references, weights; then outputs, in one of two ways. By
-// warpgroups sums of weights are rescaled before the weights, and after each word of weights take its two.
+Expr FragmentDeclaration::maximum_of(const Expr &reference, const Expr &limit) {
+    return warp::choose(warp::equal(limit, masked_score()), masked_score(), reference);
+}
+
+Expr FragmentDeclaration::is_beyond(const Expr &now) const {
+    Expr beyond = 0;
+    for (int of_half = 0; of_half < slots.halves; of_half++)
+        beyond = beyond | warp::exceeds(lane_maximum(of_half, now), at(slots.limit + of_half));
+    return warp::any(beyond);
+}
+
+Expr FragmentDeclaration::rescaled(const Expr &i, const Expr &now) const {
+    const Expr of_half = i % slots.halves;
+    const Expr before = maximum_of(at(slots.reference + of_half), at(slots.limit + of_half)), largest = at(slots.largest + of_half);
+    const Expr factor = warp::exp2(warp::subtract(before, reference_of(largest)) * to_base2());
+    const Expr limit = warp::subtract(largest, -most_growth / to_base2());
+    const Expr nth = max(i - slots.weight, 0), half_of_output = nth / 4 % b.row_tiles * 2 + nth % 4 / 2;
+    const Expr sum = b.warpgroups ? at(slots.sum + of_half) * at(slots.factor + of_half) : Expr(0.0f);
+    const Expr output = at(slots.output + min(nth, slots.outputs - 1)) * at(slots.factor + half_of_output);
+    return select(i < slots.factor, warp::maximum(before, maximum(of_half, now)), i < slots.reference, factor, i < slots.limit,
+                  reference_of(largest), i < slots.sum, limit, i < slots.weight, sum, output);
+}
+
+// Every step makes the same assignments, in this order: what rescales, weights; then outputs, in one of two ways. By warpgroups sums of
+// weights are rescaled, too, and after each word of weights take its two.
+//
+// A step rescales where a score is so far beyond the one that weighs 1 that it would weigh more than 2^most_growth, and else leaves alone
+// what was summed: hardly any step after the first does, as in FlashAttention-4.
 void FragmentDeclaration::declare_state() {
     const Var &q = made.q, &g = made.g, &warp = made.warp;
     const Expr most_keys = in.split() ? min(in.keys, in.keys_per_chunk) : in.keys;
-    made.steps = RDom(0, slots.assignments + slots.marks, 0, int(parts), 0, (most_keys - 1) / b.keys + 1, "steps");
+    const int most = std::max(slots.assignments + slots.marks, slots.rescaled);
+    made.steps = RDom(0, most, 0, int(parts), 0, (most_keys - 1) / b.keys + 1, "steps");
     const Expr i = made.steps.x, part = made.steps.y, now = made.steps.z;
+    at(slot) = select(slot >= slots.limit && slot < slots.sum, masked_score(), 0.0f);
     // A chunk of no key copies none: its steps end before those that copy ahead.
     const Expr count = in.split() ? select(block_count > 0, block_count, 1 - b.stages) : block_count;
     made.steps.where(warp::in_steps(now, count));
-    made.steps.where(i < select(part == softmax_part, slots.weight + slots.weights * assignments_a_word(), part == product_part,
-                                slots.assignments, slots.assignments + slots.marks));
+    made.steps.where(i < select(part == limit_part, 1, part == rescaling_part, slots.rescaled, part == weight_part,
+                                slots.weights * assignments_a_word(), part == product_part, slots.assignments,
+                                slots.assignments + slots.marks));
+    made.steps.where(part != rescaling_part || reinterpret<int32_t>(at(slots.beyond)) != 0);
     made.steps.where(part != product_part || !is_spoilt(now));
     made.steps.where(part != careful_part || is_spoilt(now));
-    at(slot) = select(slot >= slots.maximum && slot < slots.reference, masked_score(), 0.0f);
-
-    const Expr of_half = i % slots.halves;
-    const Expr top = made.maximum(of_half % 2, q, g, of_half / 2, warp, now, tile, head, batch);
-    const Expr old = at(slots.maximum + of_half);
-    const Expr largest = warp::maximum(old, top);
-    const Expr factor = warp::exp2(warp::subtract(old, reference_of(largest)) * to_base2());
-    const Expr reference = reference_of(at(slots.maximum + of_half));
-    const Expr nth = (i - slots.weight) / assignments_a_word(), is_sum = (i - slots.weight) % assignments_a_word() == 1;
-    const Expr softmax = select(i < slots.maximum, factor, i < slots.reference, largest, i < slots.sum, reference, i < slots.weight,
-                                b.warpgroups ? at(slots.sum + of_half) * at(slots.factor + of_half) : Expr(0.0f), is_sum,
-                                b.warpgroups ? summed(nth, now) : Expr(0.0f), weight(nth, now));
-    const Expr softmax_slot = select(i < slots.weight, i, is_sum, slots.sum + half_of_word(nth), slots.weight + nth);
+    const Expr rescaled_slot = select(i < slots.weight, i, slots.output + i - slots.weight);
+    const Expr nth = i / assignments_a_word(), is_sum = i % assignments_a_word() == 1;
+    const Expr weighed = select(is_sum, b.warpgroups ? summed(nth, now) : Expr(0.0f), weight(nth, now));
+    const Expr weighed_slot = select(is_sum, slots.sum + half_of_word(nth), slots.weight + nth);
 
     const Expr is_mark = i >= slots.assignments, word = clamp(i - slots.assignments, 0, slots.marks - 1);
     const Expr mark =
         reinterpret<float>(reinterpret<uint32_t>(at(slots.mark + word)) | made.marks(word, q, g, warp, now, tile, head, batch));
-    const Expr target = select(part == softmax_part, softmax_slot, is_mark, slots.mark + word, slots.output + i % slots.outputs);
-    at(target) = select(part == softmax_part, softmax, part == product_part, product(i, now), is_mark, mark, output(i, finite_values(now)));
+    const Expr target = select(part == limit_part, slots.beyond, part == rescaling_part, rescaled_slot, part == weight_part, weighed_slot,
+                               is_mark, slots.mark + word, slots.output + i % slots.outputs);
+    at(target) = select(part == limit_part, reinterpret<float>(is_beyond(now)), part == rescaling_part, rescaled(i, now),
+                        part == weight_part, weighed, part == product_part, product(i, now), is_mark, mark, output(i, finite_values(now)));
     if (b.warpgroups) join_sums();
 }
 
@@ -106,12 +137,6 @@ Expr FragmentDeclaration::output(const Expr &i, const Values &values_of) const {
     for (int j = 0; j < 2; j++)
         values.push_back(select(value_tile == slots.value_columns, ones, values_of(keys16, column, j)));
     return warp::add_product(in.element, before(i), element, weights(i), values);
-}
-
-Expr FragmentDeclaration::before(const Expr &i) const {
-    const Expr place = i % slots.outputs, element = i % 4, of_tile = i / 4 % b.row_tiles, keys16 = i / slots.outputs % slots.key_depth;
-    const Expr old = at(slots.output + place);
-    return select(keys16 == 0, old * at(slots.factor + of_tile * 2 + element / 2), old);
 }
 
 std::vector<Expr> FragmentDeclaration::weights(const Expr &i) const {

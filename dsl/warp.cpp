@@ -73,6 +73,8 @@ Expr maximum(const Expr &a, const Expr &b) { return call(Float(32), "max", {a, b
 
 Expr equal(const Expr &a, const Expr &b) { return call(Int(32), "equal", {a, b}); }
 
+Expr exceeds(const Expr &a, const Expr &b) { return call(Int(32), "exceeds", {a, b}); }
+
 Expr subtract(const Expr &a, const Expr &b) { return call(Float(32), "sub", {a, b}); }
 
 Expr multiply(const Expr &a, const Expr &b) { return call(Float(32), "mul", {a, b}); }
@@ -81,7 +83,11 @@ Expr multiply_add(const Expr &a, const Expr &b, const Expr &c) { return call(Flo
 
 Expr exclusive_or(const Expr &a, const Expr &b, int most) { return clamp(call(Int(32), "xor", {a, b}), 0, most); }
 
-Expr opaque(const Expr &x) { return call(Int(32), "opaque", {x}); }
+// Not pure: a call that is may be moved before a loop, with all that is made of it.
+Expr opaque(const Expr &x) {
+    using Halide::Internal::Call;
+    return Call::make(Int(32), "warp_opaque", {x}, Call::Extern);
+}
 
 Expr choose(const Expr &condition, const Expr &a, const Expr &b) {
     return call(a.type(), a.type() == Float(32) ? "select_f32" : "select_u32", {condition, a, b});

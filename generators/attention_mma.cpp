@@ -2,7 +2,9 @@
 #include "dsl/attention_fragments.h"
 #include "dsl/axes.h"
 #include "generators/bind.h"
+#include "generators/cuda/shares_multiprocessor.h"
 #include "schedules/cuda/cuda.h"
+#include "schedules/cuda/join_branches.h"
 #include "schedules/cuda/private_registers.h"
 #include "schedules/cuda/shorten_steps.h"
 
@@ -16,7 +18,7 @@ namespace attune::generators {
  * (channel % 2, channel / 2 % 4, channel / 8, row, tile, kv head, batch), strides 1, 2, 8 and from the row on multiples of 4. A row has 8
  * channels more than a value. The rows of a key/value head, N times the query heads that share it, are cut into tiles of 16, all of which
  * have the extent min(rows, 16); each of these has one tile for each chunk. */
-class AttentionMma : public Halide::Generator<AttentionMma> {
+class AttentionMma : public Halide::Generator<AttentionMma>, public SharesMultiprocessor {
 public:
     GeneratorParam<std::string> schedule_name{"schedule", "mma"};
     GeneratorParam<bool> bfloat{"bfloat", true}; // or else f16
@@ -54,6 +56,11 @@ public:
     void schedule() {
         get_pipeline().add_custom_lowering_pass(new schedules::cuda::ShortenSteps);
         get_pipeline().add_custom_lowering_pass(new schedules::cuda::PrivateRegisters);
+        get_pipeline().add_custom_lowering_pass(new schedules::cuda::JoinBranches);
+    }
+
+    int blocks_per_multiprocessor() const override {
+        return known(schedules::fragment_schedules(), schedule_name, get_target()).shape(head_dim).blocks;
     }
 
 private:
@@ -65,13 +72,15 @@ private:
     // be on their way together. Without pages the table is read all the same, at its beginning.
     Halide::Func unpaged(const char *name, Input<Buffer<uint32_t, 4>> &tensor) {
         using namespace dsl::axes;
-        using Halide::select, Halide::unsafe_promise_clamped;
-        const Halide::Expr paged = use_pages != 0, size = tensor.dim(1).extent(), count = tensor.dim(3).extent();
-        const Halide::Expr nth = token >> select(paged, count_trailing_zeros(size), 31);
+        using Halide::cast, Halide::select, Halide::unsafe_promise_clamped;
+        // Of both tensors one size and number: then one look into the table serves both.
+        const Halide::Expr paged = use_pages != 0, size = key.dim(1).extent(), count = key.dim(3).extent();
+        const Halide::Expr nth = token >> cast<uint32_t>(select(paged, count_trailing_zeros(size), 31));
         const Halide::Expr in_page = token & select(paged, size - 1, -1);
         const Halide::Expr entry =
             pages(unsafe_promise_clamped(nth, 0, pages.dim(0).extent() - 1), unsafe_promise_clamped(batch, 0, pages.dim(1).extent() - 1));
-        const Halide::Expr page = unsafe_promise_clamped(select(paged, clamp(entry, 0, count - 1), batch), 0, count - 1);
+        const Halide::Expr page =
+            unsafe_promise_clamped(clamp(entry, select(paged, 0, batch), select(paged, count - 1, batch)), 0, count - 1);
         Halide::Func f(name);
         f(word, token, head, batch) = tensor(word, unsafe_promise_clamped(in_page, 0, size - 1), head, page);
         return f;

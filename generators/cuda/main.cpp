@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "generators/cuda/device_code.h"
+#include "generators/cuda/shares_multiprocessor.h"
 #include "generators/ptx/assemble.h"
 #include "generators/ptx/rewrite.h"
 
@@ -91,26 +92,33 @@ void write(const std::string &path, const std::string &text) {
     if (!file) refuse("can't write " + path);
 }
 
-Halide::Module compile(const Arguments &arguments) {
+struct Compiled {
+    Halide::Module module;
+    int blocks_per_multiprocessor;
+};
+
+Compiled compile(const Arguments &arguments) {
     const Halide::GeneratorContext context{Halide::Target(arguments.target)};
     const auto generator = Halide::Internal::GeneratorRegistry::create(arguments.generator, context);
     if (!generator) refuse("-g is \"" + arguments.generator + "\", which is no generator");
     for (const auto &[name, value] : arguments.parameters)
         generator->set_generatorparam_value(name, value);
-    return generator->build_module(arguments.function);
+    const auto *sharing = dynamic_cast<const generators::SharesMultiprocessor *>(generator.get());
+    return {generator->build_module(arguments.function), sharing ? sharing->blocks_per_multiprocessor() : 1};
 }
 
 constexpr int first_with_async_copies = 80;
 
 /** The PTX as it goes to ptxas. */
-std::string rewritten(const Halide::Module &module, const Arguments &arguments) {
+std::string rewritten(const Compiled &compiled, const Arguments &arguments) {
     ptx::RewriteOptions options;
     const std::string lowest = arguments.architectures.front();
     options.arch = "sm_" + lowest;
     options.async_copies = std::stoi(lowest) >= first_with_async_copies;
     options.stages = arguments.stages;
-    options.threads = generators::block_threads(module);
-    return ptx::rewrite(generators::device_code(module), options);
+    options.blocks_per_sm = compiled.blocks_per_multiprocessor;
+    options.threads = generators::block_threads(compiled.module);
+    return ptx::rewrite(generators::device_code(compiled.module), options);
 }
 
 ptx::DeviceCode assembled(const std::string &text, const Arguments &arguments) {
@@ -134,12 +142,12 @@ std::string figures_text(const std::vector<ptx::KernelFigures> &figures) {
 }
 
 void run(const Arguments &arguments) {
-    const Halide::Module module = compile(arguments);
-    const std::string path = arguments.directory + "/" + arguments.function, text = rewritten(module, arguments);
+    const Compiled compiled = compile(arguments);
+    const std::string path = arguments.directory + "/" + arguments.function, text = rewritten(compiled, arguments);
     write(path + ".ptx", text);
     const ptx::DeviceCode code = assembled(text, arguments);
     write(path + ".json", figures_text(code.figures));
-    const Halide::Module changed = generators::with_device_code(module, code.fatbin);
+    const Halide::Module changed = generators::with_device_code(compiled.module, code.fatbin);
     changed.compile({{Halide::OutputFileType::object, path + ".o"}, {Halide::OutputFileType::c_header, path + ".h"}});
 }
 

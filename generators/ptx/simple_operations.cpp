@@ -30,6 +30,7 @@ constexpr SimpleOperation operations[] = {
     {"warp_mul", 2, "mul.rn.f32 $r, $0, $1;"},
     {"warp_equal", 2, "setp.eq.f32 $p, $0, $1; selp.b32 $r, 1, 0, $p;"},
     {"warp_less", 2, "setp.lt.f32 $p, $0, $1; selp.b32 $r, 1, 0, $p;"},
+    {"warp_exceeds", 2, "setp.gtu.f32 $p, $0, $1; selp.b32 $r, 1, 0, $p;"},
     {"warp_xor", 2, "xor.b32 $r, $0, $1;"},
     {"warp_and_u32", 2, "and.b32 $r, $0, $1;"},
     {"warp_or_u32", 2, "or.b32 $r, $0, $1;"},

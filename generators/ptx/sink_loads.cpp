@@ -1,7 +1,6 @@
 #include "sink_loads.h"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 
 #include "control_flow.h"
@@ -33,39 +32,53 @@ std::set<size_t> readers(const Body &body, const ControlFlow &flow, size_t i) {
     return blocks;
 }
 
-/** The blocks from `from` to `to`, where each but the first has one predecessor; nothing where that isn't the way. */
-std::vector<size_t> only_path(const ControlFlow &flow, size_t from, size_t to) {
-    std::vector<size_t> path{to};
-    while (path.back() != from) {
-        const std::vector<size_t> &before = flow.blocks()[path.back()].predecessors;
-        if (before.size() != 1 || path.size() > flow.blocks().size()) return {};
-        path.push_back(before[0]);
+/** The blocks that are reached from `from` along `next`, without passing `end`; of `from` itself only where a way leads back. */
+std::vector<char> reached(const ControlFlow &flow, size_t from, size_t end, std::vector<size_t> Block::*next) {
+    std::vector<char> found(flow.blocks().size());
+    std::vector<size_t> open{from};
+    while (!open.empty()) {
+        const size_t block = open.back();
+        open.pop_back();
+        for (size_t other : flow.blocks()[block].*next)
+            if (other != end && !found[other]) found[other] = 1, open.push_back(other);
     }
-    return {path.rbegin(), path.rend()};
+    return found;
 }
 
-/** The first instruction of the path that reads the results of the load at i; nothing where something in between keeps the load. */
-std::optional<size_t> first_read(const Body &body, const ControlFlow &flow, size_t i, const std::vector<size_t> &path) {
-    for (size_t block : path) {
-        const Block &range = flow.blocks()[block];
-        for (size_t k = block == path.front() ? i + 1 : range.begin; k < range.end; ++k) {
-            if (shares_register(body.reads(k), body.defines(i))) return k;
-            if (orders_shared_memory(body[k])) return std::nullopt;
-            if (shares_register(body.defines(k), body.reads(i)) || shares_register(body.defines(k), body.defines(i))) return std::nullopt;
-        }
+/** Whether what the load at i does can wait while the instructions [begin, end) run. */
+bool passes(const Body &body, size_t i, size_t begin, size_t end) {
+    for (size_t k = begin; k < end; ++k) {
+        if (orders_shared_memory(body[k]) || shares_register(body.reads(k), body.defines(i))) return false;
+        if (shares_register(body.defines(k), body.reads(i)) || shares_register(body.defines(k), body.defines(i))) return false;
     }
-    return std::nullopt;
+    return true;
+}
+
+/** Whether the load at i can wait until block `reader` begins, on all ways there; and runs no more often there. */
+bool can_wait(const Body &body, const ControlFlow &flow, size_t i, size_t reader) {
+    const size_t from = flow.block_of(i);
+    if (!flow.dominates(from, reader)) return false;
+    const std::vector<char> ahead = reached(flow, from, reader, &Block::successors),
+                            again = reached(flow, reader, from, &Block::successors);
+    const std::vector<char> back = reached(flow, reader, from, &Block::predecessors);
+    if (again[reader] || !passes(body, i, i + 1, flow.blocks()[from].end)) return false;
+    for (size_t block = 0; block < flow.blocks().size(); ++block)
+        if (block != from && block != reader && ahead[block] && back[block] &&
+            !passes(body, i, flow.blocks()[block].begin, flow.blocks()[block].end))
+            return false;
+    return true;
 }
 
 /** Where the load at i goes: right before the first read of each block that reads it. Empty where it stays. */
 std::vector<size_t> places(const Body &body, const ControlFlow &flow, size_t i) {
     std::vector<size_t> found;
     for (size_t reader : readers(body, flow, i)) {
-        if (reader == flow.block_of(i)) return {};
-        const std::vector<size_t> path = only_path(flow, flow.block_of(i), reader);
-        const std::optional<size_t> read = path.empty() ? std::nullopt : first_read(body, flow, i, path);
-        if (!read || flow.block_of(*read) != reader) return {};
-        found.push_back(*read);
+        if (reader == flow.block_of(i) || !can_wait(body, flow, i, reader)) return {};
+        size_t read = flow.blocks()[reader].begin;
+        while (!shares_register(body.reads(read), body.defines(i)))
+            ++read;
+        if (!passes(body, i, flow.blocks()[reader].begin, read)) return {};
+        found.push_back(read);
     }
     return found;
 }

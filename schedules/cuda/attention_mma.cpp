@@ -1,5 +1,7 @@
 // Attention on tensor cores by mma.sync: a thread block a tile of queries, a warp 16 rows or a multiple; keys and values on their way to
 // shared memory while the block before is worked on; scores, weights and outputs in registers throughout.
+#include <algorithm>
+
 #include "dsl/axes.h"
 #include "dsl/swizzled_panels.h"
 #include "schedules/cuda/cuda.h"
@@ -18,33 +20,51 @@ namespace {
 constexpr int words_at_once = 4; // 16 bytes: the widest copy
 constexpr int padding = 4;       // words between rows, so that the eight rows of a matrix lie in different banks
 
-/** Copies rows of `channels` channels to shared memory, 16 bytes a thread, neighbours next to each other. */
-void copy_to_shared(Func f, const Var &of_row, int channels, const dsl::FragmentAttention &a) {
+/** Copies panels of rows of `channels` channels to shared memory, 16 bytes a thread, neighbours next to each other. */
+void copy_panels(Func f, const Var &of_row, int channels, const dsl::FragmentAttention &a) {
     const Var word = f.args()[0];
-    const int warps = a.blocking.warps, words = a.blocking.warpgroups ? dsl::SwizzledPanels(channels).words : channels / 2;
     Var vector("vector"), part("part"), thread("thread"), turn("turn");
-    f.store_in(MemoryType::GPUShared).align_bounds(word, words);
-    if (!a.blocking.warpgroups) f.align_storage(word, words + padding);
-    f.split(word, vector, part, words_at_once).fuse(vector, of_row, thread);
-    if (a.blocking.warpgroups) f.fuse(thread, panel, thread);
-    f.split(thread, turn, thread, 32 * warps);
+    f.store_in(MemoryType::GPUShared).align_bounds(word, dsl::SwizzledPanels(channels).words);
+    f.split(word, vector, part, words_at_once).fuse(vector, of_row, thread).fuse(thread, panel, thread);
+    f.split(thread, turn, thread, 32 * a.blocking.warps);
     f.split(thread, a.warp, thread, 32).split(thread, a.g, a.q, 4);
     f.reorder(part, turn, a.q, a.g, a.warp).gpu_threads(a.q, a.g, a.warp).vectorize(part).unroll(turn);
 }
 
+/** Copies `rows` rows of `channels` channels to shared memory, 16 bytes a thread at once: four threads share a row, or more where there are
+ * too few rows for that. Where a row begins takes many instructions to find; what a thread copies of it lies at constant distances from
+ * there. Neighbouring fours of threads have rows that are four apart: with this padding what they copy lies in different banks. */
+void copy_rows(Func f, const Var &of_row, int rows, int channels, const dsl::FragmentAttention &a) {
+    const Var word = f.args()[0];
+    const int words = channels / 2, apart = std::min(rows, 32) / 8, warps = a.blocking.warps;
+    Var vector("vector"), part("part"), turn("turn"), piece("piece"), group("group"), row_turn("row_turn");
+    f.store_in(MemoryType::GPUShared).align_bounds(word, words).align_storage(word, words + padding);
+    f.split(word, vector, part, words_at_once).split(of_row, group, of_row, 8 * apart).split(of_row, a.g, of_row, apart);
+    // Warps have rows each; those that are left over, pieces; and the turns of each are what is left.
+    const int warps_of_rows = std::min(warps, apart), warps_of_pieces = warps / warps_of_rows;
+    f.split(of_row, row_turn, of_row, warps_of_rows).split(vector, turn, piece, 4 * warps_of_pieces).split(piece, piece, a.q, 4);
+    f.fuse(of_row, piece, a.warp);
+    f.reorder(part, turn, row_turn, group, a.q, a.g, a.warp).gpu_threads(a.q, a.g, a.warp);
+    f.vectorize(part).unroll(turn).unroll(row_turn).unroll(group);
+}
+
+void copy_to_shared(Func f, const Var &of_row, int rows, int channels, const dsl::FragmentAttention &a) {
+    if (a.blocking.warpgroups)
+        copy_panels(f, of_row, channels, a);
+    else
+        copy_rows(f, of_row, rows, channels, a);
+}
+
 void schedule_score(const dsl::FragmentAttention &a) {
-    Func score = a.score, lane_maximum = a.lane_maximum, maximum = a.maximum, state = a.state;
-    const Var r = score.args()[0], key_tile = score.args()[3], half = maximum.args()[0];
+    Func score = a.score, lane_maximum = a.lane_maximum, state = a.state;
+    const Var r = score.args()[0], key_tile = score.args()[3], half = lane_maximum.args()[0];
     score.compute_at(state, a.q).unroll(r).unroll(key_tile).unroll(a.row_tile);
     score.update(0).reorder(r, key_tile, a.row_tile, a.product).unroll(r).unroll(key_tile).unroll(a.row_tile).unroll(a.product);
-    for (size_t i = 0; i < a.score_stages.size(); i++) {
-        const Halide::RDom &e = a.score_stages[i];
-        score.update(int(i) + 1).reorder(e.x, e.y, a.row_tile).unroll(e.x).unroll(e.y).unroll(a.row_tile);
-    }
+    const Halide::RDom &scored = a.scored_elements, &masked = a.mask_elements;
+    score.update(1).reorder(scored.x, scored.y, a.row_tile, scored.z).unroll(scored.x).unroll(scored.y).unroll(a.row_tile).unroll(scored.z);
+    score.update(2).reorder(masked.x, masked.y, a.row_tile).unroll(masked.x).unroll(masked.y).unroll(a.row_tile);
     lane_maximum.compute_at(state, a.q).unroll(half).unroll(a.row_tile);
-    const Halide::RDom &e = a.maximum_elements;
-    lane_maximum.update().unroll(half).unroll(a.row_tile).unroll(e.x).unroll(e.y);
-    maximum.compute_at(state, a.q).unroll(half).unroll(a.row_tile);
+    lane_maximum.update().unroll(half).unroll(a.row_tile).unroll(a.maximum_elements);
 }
 
 void schedule_spoilt(const dsl::FragmentAttention &a) {
@@ -87,19 +107,21 @@ void schedule_fragment_steps(const dsl::FragmentAttention &a, Func output, const
 
     Func query_words = a.query_words;
     query_words.compute_at(output, block).align_bounds(row, b.rows());
-    copy_to_shared(query_words, row, b.head_dim, a);
+    copy_to_shared(query_words, row, b.rows(), b.head_dim, a);
     for (Func f : {a.key_words, a.value_words}) {
         f.store_at(output, block).compute_at(state, steps.z).fold_storage(step, b.stages).align_bounds(key, b.keys);
-        copy_to_shared(f, key, f.name() == a.key_words.name() ? b.head_dim : b.value_dim, a);
+        copy_to_shared(f, key, b.keys, f.name() == a.key_words.name() ? b.head_dim : b.value_dim, a);
     }
 }
 
 // Narrow heads leave room for more keys a step; wide ones fill registers, and shared memory. With 64 rows and these keys a block takes at
-// most 99 KB of shared memory, what every device of capability 8 and later has.
+// most 99 KB of shared memory, what every device of capability 8 and later has. Registers are left for so many blocks that heads of 128
+// don't spill; how many shared memory leaves room for differs by device (docs/cuda.md).
 dsl::FragmentBlocking mma_blocking(int head_dim) {
     dsl::FragmentBlocking blocking;
     blocking.head_dim = blocking.value_dim = head_dim;
     blocking.keys = head_dim > 192 ? 16 : head_dim > 128 ? 32 : 64;
+    blocking.blocks = head_dim > 128 ? 2 : 3;
     return blocking;
 }
 

@@ -41,7 +41,7 @@ void schedule_merge(const dsl::FragmentAttention &a) {
 
 dsl::FragmentBlocking split_kv_blocking(int head_dim) {
     dsl::FragmentBlocking blocking = mma_blocking(head_dim);
-    blocking.warps = 1;
+    blocking.warps = blocking.blocks = 1;
     return blocking;
 }
 

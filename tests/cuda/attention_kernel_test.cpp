@@ -59,6 +59,18 @@ TEST_P(CudaAttention, ScoresOfEveryKind) {
     expect_right(p);
 }
 
+/** By less than what makes a step rescale, from block to block or over several; by more in every block; and by more only in some rows. */
+TEST_P(CudaAttention, ScoresThatGrow) {
+    for (float growth : {0.03f, 0.08f, 1.0f, -1.0f}) {
+        AttentionProblem p = problem(33, 330);
+        p.bias = Tensor<float>({1, 1, 33, 330});
+        for (int64_t i = 0; i < 33; i++)
+            for (int64_t j = 0; j < 330; j++)
+                (*p.bias)(0, 0, i, j) = growth * float(i % 3) * float(j);
+        expect_right(p);
+    }
+}
+
 TEST_P(CudaAttention, MinusInfinityInABiasMasks) {
     AttentionProblem p = problem(33, 70);
     p.bias = Tensor<float>({1, 1, 33, 70});

@@ -22,9 +22,12 @@ import cuda_census  # noqa: E402
 
 NAMES = ["variant", "kernel", "arch"]
 FIGURES = ["registers", "spill bytes", "stack bytes", "static shared bytes", "HMMA in loop", "HGMMA in loop", "instructions in loop",
+           "HMMA on the shortest way", "instructions on the shortest way", "instructions where it rescales",
            "LDSM", "LDGSTS", "BAR", "MUFU", "CALL", "of these division", "local loads and stores", "instructions"]
 # What every kernel must have none of.
 FORBIDDEN = ["spill bytes", "stack bytes", "local loads and stores"]
+REGISTERS = 65536  # of a multiprocessor; a thread has a multiple of 8
+LONGEST = {"attention_mma_bf16_d128": 480, "attention_mma_f16_d128": 480}  # way through a step: 64 keys by 16 rows a warp
 NEWEST = "sm_90"
 AT_ONCE = 2
 
@@ -34,13 +37,16 @@ What ptxas says of each kernel, and what its machine code holds, for the lowest 
 sm_90a are for that alone. `tests/cuda/figures.py --write` wrote it with ptxas {ptxas} and nvdisasm {nvdisasm}. The test `cuda.figures` makes
 the figures again and, where ptxas is of that version, compares them. With any version it fails where a kernel spills, has a stack, uses local
 memory or calls, where the loop has fewer tensor-core instructions (HMMA) than the schedule implies, or another number of those of a
-warpgroup (HGMMA). To write the table anew, of the kernels in a build:
+warpgroup (HGMMA), where attention by `mma` takes more registers than the thread blocks that are to share a multiprocessor leave it, and
+where for heads of 128 the shortest way through a step has more than {longest} instructions. To write the table anew, of the kernels in a build:
 
     python3 tests/cuda/figures.py --ptxas PTXAS --nvdisasm NVDISASM --write docs/cuda_figures.md build/release/kernels
 
 Shared memory is the static part: what kernels ask for at launch ptxas doesn't see. The loop is the hottest one (`cmake/cuda_census.py`
 says how it is found), with all ways through it: a step of attention by `mma` holds the scores' product once and the values' twice, since
-values that aren't finite need more care; by `wgmma` that care is HMMA, and the rest HGMMA. All other counts are of the whole kernel. Where a
+values that aren't finite need more care; by `wgmma` that care is HMMA, and the rest HGMMA. The shortest way is that of a block which every row
+attends to, whose scores are only scaled: the one with the fewest instructions that has both products, everything else in the step with it.
+Where a row's largest score grows far, a step rescales: the next figure is of the shortest way then. All other counts are of the whole kernel. Where a
 plain kernel divides, or takes a reciprocal, as IEEE 754 demands, ptxas puts what only operands near the ends of the range need into a routine
 of its own. Calls of these are counted under "of these division" and allowed outside tensor-core kernels; no others are.
 
@@ -96,22 +102,36 @@ def divisions(sass):
     return result
 
 
-def census_figures(sass):
+def census_figures(sass, variant=""):
     """{kernel: {LDSM: 104, ...}} of what nvdisasm -c prints."""
     divided = divisions(sass)
     result = {}
-    for kernel in cuda_census.census(sass):
-        everything, loop = kernel["all"], kernel["loop"]
-        result[kernel["kernel"]] = {
+    for kernel in cuda_census.read_kernels(sass):
+        everything, loop = cuda_census.count(kernel.opcodes), cuda_census.count(kernel.of(kernel.hottest_loop()))
+        shortest, rescaling = ways(kernel, {"variant": variant, "kernel": short(kernel.name)})
+        result[kernel.name] = {
             **{opcode: everything[opcode] for opcode in ("LDSM", "LDGSTS", "BAR", "MUFU", "CALL")},
             "HMMA in loop": loop["HMMA"],
             "HGMMA in loop": loop["HGMMA"],
             "instructions in loop": loop["total"],
-            "of these division": divided.get(kernel["kernel"], 0),
+            "HMMA on the shortest way": shortest["HMMA"],
+            "instructions on the shortest way": shortest["total"],
+            "instructions where it rescales": rescaling["total"],
+            "of these division": divided.get(kernel.name, 0),
             "local loads and stores": everything["LDL"] + everything["STL"],
             "instructions": everything["total"],
         }
     return result
+
+
+def ways(kernel, row):
+    """Counts of the shortest way through the loop that has both products, and of that which rescales: a maximum of four lanes is of each of a
+    lane's two rows. All 0 for kernels without products."""
+    products = {"HMMA": tensor_instructions(row)[0]}
+    if of_warpgroups(row):
+        products = {"HGMMA": implied_warpgroup_instructions(row)}
+    loop = kernel.hottest_loop() if any(products.values()) else range(0)
+    return [cuda_census.count(kernel.shortest_way(loop, wanted)) for wanted in (products, {**products, "SHFL": 4})]
 
 
 def short(kernel):
@@ -127,7 +147,7 @@ def assemble(options, path, arch):
     with tempfile.TemporaryDirectory() as folder:
         cubin = str(pathlib.Path(folder) / "code.cubin")
         taken = ptxas_figures(run(options.ptxas, "-v", f"-arch={arch}", str(path), "-o", cubin))
-        held = census_figures(cuda_census.disassemble(options.nvdisasm, cubin))
+        held = census_figures(cuda_census.disassemble(options.nvdisasm, cubin), variant_of(path))
     if not taken or taken.keys() != held.keys():
         fail(f"ptxas and nvdisasm name different kernels in {path} for {arch}: {sorted(taken)} and {sorted(held)}")
     names = {kernel: {"variant": variant_of(path), "kernel": short(kernel), "arch": arch} for kernel in sorted(taken)}
@@ -155,8 +175,8 @@ def of_warpgroups(row):
     return (head_dim, 128 if head_dim <= 128 else 64) if found else None
 
 
-def implied_tensor_instructions(row):
-    """HMMA that a step of keys takes at least; 0 for a kernel without them.
+def tensor_instructions(row):
+    """HMMA that a step of keys executes, and those in its code; 0 for a kernel without them.
 
     A warp has 16 rows of queries; an mma takes 16 of what is summed over and gives 8 columns. The values' product has a column block more
     than the head has, for the sum of the weights, and is there twice: for finite values and with the care that others need. By wgmma there
@@ -164,15 +184,22 @@ def implied_tensor_instructions(row):
     """
     if of_warpgroups(row):
         head_dim, keys = of_warpgroups(row)
-        return head_dim // 8 * (keys // 16)
+        return 0, head_dim // 8 * (keys // 16)
     found = re.fullmatch(r"attention_(mma|split_kv)_b?f16_d(\d+)", row["variant"])
     if not found or (found.group(1) == "split_kv" and not row["kernel"].startswith("chunk_state")):
-        return 0  # in f32 there are none, and what merges chunks multiplies no matrices
+        return 0, 0  # in f32 there are none, and what merges chunks multiplies no matrices
     head_dim = int(found.group(2))
     keys = 64 if head_dim <= 128 else 32 if head_dim <= 192 else 16  # as mma_blocking in schedules/cuda/attention_mma.cpp
     scores = head_dim // 16 * (keys // 8)
     values = (head_dim // 8 + 1) * (keys // 16)
-    return scores + 2 * values
+    return scores + values, scores + 2 * values
+
+
+def most_registers(row):
+    """Of a thread of a block of 128, where as many blocks share a multiprocessor as mma_blocking says; no limit for other kernels."""
+    found = re.fullmatch(r"attention_mma_b?f16_d(\d+)", row["variant"])
+    blocks = 3 if found and int(found.group(1)) <= 128 else 2
+    return REGISTERS // (blocks * 128) // 8 * 8 if found else 255
 
 
 def implied_warpgroup_instructions(row):
@@ -192,7 +219,14 @@ def faults(row):
     for figure in FORBIDDEN:
         if row[figure]:
             yield f"{where(row)}: {row[figure]} {figure}; the limit is 0."
-    least = implied_tensor_instructions(row)
+    if row["registers"] > most_registers(row):
+        yield f"{where(row)}: {row['registers']} registers; the limit is {most_registers(row)}."
+    executed, least = tensor_instructions(row)
+    longest = LONGEST.get(row["variant"])
+    if longest and not 0 < row["instructions on the shortest way"] <= longest:
+        yield f"{where(row)}: {row['instructions on the shortest way']} instructions on the shortest way; the limit is {longest}."
+    if row["HMMA on the shortest way"] != executed:
+        yield f"{where(row)}: {row['HMMA on the shortest way']} HMMA on the shortest way; the schedule implies {executed}."
     calls = row["CALL"] - (0 if least else row["of these division"])
     if calls:
         yield f"{where(row)}: {calls} CALL{'' if least else ' other than for division'}; the limit is 0."
@@ -210,6 +244,8 @@ def faults_between(path, assembled):
         for figure in ("spill_stores", "spill_loads", "stack_bytes"):
             if kernel[figure] and row["arch"] not in assembled:
                 yield f"{where(row)}: {kernel[figure]} {figure.replace('_', ' ')}; the limit is 0."
+        if kernel["registers"] > most_registers(row):
+            yield f"{where(row)}: {kernel['registers']} registers; the limit is {most_registers(row)}."
 
 
 def cells(values):
@@ -218,7 +254,7 @@ def cells(values):
 
 def table(rows, ptxas, nvdisasm):
     columns = NAMES + FIGURES
-    text = TEXT.format(newest=NEWEST, ptxas=ptxas, nvdisasm=nvdisasm) + cells(columns) + "|" + "---|" * 3 + "---:|" * len(FIGURES) + "\n"
+    text = TEXT.format(newest=NEWEST, longest=max(LONGEST.values()), ptxas=ptxas, nvdisasm=nvdisasm) + cells(columns) + "|" + "---|" * 3 + "---:|" * len(FIGURES) + "\n"
     return text + "".join(cells(row[column] for column in columns) for row in rows)
 
 

@@ -40,6 +40,16 @@ class Reading(unittest.TestCase):
         read = figures.census_figures(SASS)["_kernel_a"]
         self.assertEqual((read["CALL"], read["of these division"], read["local loads and stores"], read["instructions"]), (2, 1, 1, 4))
 
+    def test_ways(self):
+        products = "".join("        /*0000*/                   HMMA.16816.F32 R4, R8, R12, R4 ;\n" for _ in range(68))
+        sass = ("\t.section\t.text._kernel_a,\"ax\",@progbits\n.L_x_0:\n" + products + "        /*0010*/               @P0 BRA `(.L_x_1) ;\n" +
+                "        /*0020*/                   SHFL.BFLY PT, R0, R1, 0x1, 0x1f ;\n" * 4 + ".L_x_1:\n" +
+                "        /*0030*/               @P1 BRA `(.L_x_0) ;\n")
+        read = figures.census_figures(sass, "attention_mma_bf16_d64")["_kernel_a"]
+        self.assertEqual((read["HMMA on the shortest way"], read["instructions on the shortest way"], read["instructions where it rescales"]),
+                         (68, 70, 74))
+        self.assertEqual(figures.census_figures(sass, "softmax_simt_f32")["_kernel_a"]["instructions on the shortest way"], 0)
+
     def test_names(self):
         self.assertEqual(figures.short("_kernel_softmax_s0_column_block_id_y__1"), "softmax_s0_column__1")
 
@@ -60,13 +70,31 @@ class Limits(unittest.TestCase):
     def test_calls(self):
         self.assertEqual(list(figures.faults(row(**{"CALL": 3, "of these division": 3}))), [])
         self.expect("1 CALL other than for division", **{"CALL": 3, "of these division": 2})
-        self.expect("3 CALL;", variant="attention_mma_f16_d64", **{"CALL": 3, "of these division": 3, "HMMA in loop": 1000})
+        self.expect("3 CALL;", variant="attention_mma_f16_d64",
+                    **{"CALL": 3, "of these division": 3, "HMMA in loop": 1000, "HMMA on the shortest way": 68})
 
     def test_tensor_instructions(self):
-        for head_dim, least in {64: 104, 96: 152, 128: 200, 192: 148, 256: 98}.items():
+        for head_dim, (executed, least) in {64: (68, 104), 96: (100, 152), 128: (132, 200), 192: (98, 148), 256: (65, 98)}.items():
             variant = f"attention_mma_bf16_d{head_dim}"
-            self.assertEqual(list(figures.faults(row(variant=variant, **{"HMMA in loop": least}))), [])
-            self.expect(f"at least {least}", variant=variant, **{"HMMA in loop": least - 1})
+            way = {"HMMA on the shortest way": executed, "instructions on the shortest way": 480}
+            self.assertEqual(list(figures.faults(row(variant=variant, **way, **{"HMMA in loop": least}))), [])
+            self.expect(f"at least {least}", variant=variant, **way, **{"HMMA in loop": least - 1})
+            for other in executed - 1, executed + 1:
+                self.expect(f"{other} HMMA on the shortest way; the schedule implies {executed}", variant=variant,
+                            **{**way, "HMMA on the shortest way": other, "HMMA in loop": least})
+
+    def test_length_of_a_step(self):
+        held = {"variant": "attention_mma_f16_d128", "HMMA in loop": 200, "HMMA on the shortest way": 132}
+        for length in 0, 481:
+            self.expect(f"{length} instructions on the shortest way; the limit is 480", **held, **{"instructions on the shortest way": length})
+
+    def test_registers(self):
+        for head_dim, (executed, least, most) in {64: (68, 104, 168), 128: (132, 200, 168), 192: (98, 148, 256)}.items():
+            held = {"variant": f"attention_mma_bf16_d{head_dim}", "HMMA in loop": least, "HMMA on the shortest way": executed,
+                    "instructions on the shortest way": 480}
+            self.assertEqual(list(figures.faults(row(**held, registers=most))), [])
+            self.expect(f"{most + 1} registers; the limit is {most}", **held, registers=most + 1)
+        self.assertEqual(list(figures.faults(row(registers=255))), [])
 
     def test_warpgroup_instructions(self):
         for head_dim, (wanted, least) in {64: (12, 64), 96: (14, 96), 128: (16, 128), 192: (16, 96), 256: (20, 128)}.items():
@@ -88,7 +116,7 @@ class Limits(unittest.TestCase):
 
     def test_tensor_instructions_of_split_keys(self):
         variant = "attention_split_kv_f16_d128"
-        self.expect("at least 200", variant=variant, kernel="chunk_state_s0_batch", **{"HMMA in loop": 199})
+        self.expect("at least 200", variant=variant, kernel="chunk_state_s0_batch", **{"HMMA in loop": 199, "HMMA on the shortest way": 132})
         self.assertEqual(list(figures.faults(row(variant=variant, kernel="out_s0_fused"))), [])
         self.assertEqual(list(figures.faults(row(variant="attention_split_kv_f32_d128", kernel="chunk_state_s0_batch"))), [])
 

@@ -45,8 +45,17 @@ TEST(SinkLoads, StayBeforeWhatChangesMemoryOrTheirAddress) {
     }
 }
 
-TEST(SinkLoads, StayWhereSeveralPathsLeadToTheirUse) {
-    const std::string text = rewritten(loads + branch + other + end + "st.global.b32 [%rd2], %r10;\n");
+TEST(SinkLoads, GoPastABranchThatLeavesThemAlone) {
+    const std::string use = "$L__3:\nst.global.b32 [%rd2], %r10;\n";
+    EXPECT_TRUE(behind("$L__3", rewritten(loads + branch + other + use)));
+    for (const char *one_way : {"bar.sync 0;\n", "add.s64 %rd1, %rd1, 64;\n", "st.global.b32 [%rd2], %r11;\n"}) {
+        const std::string text = rewritten(loads + branch + one_way + other + use);
+        EXPECT_FALSE(behind("$L__1", text)) << one_way << text;
+    }
+}
+
+TEST(SinkLoads, StayBeforeALoop) {
+    const std::string text = rewritten(loads + "$L__1:\nst.global.b32 [%rd2], %r10;\n@%p1 bra $L__1;\n");
     EXPECT_FALSE(behind("$L__1", text)) << text;
 }
 

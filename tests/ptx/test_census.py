@@ -7,6 +7,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "cmake"))
+import cuda_census  # noqa: E402
+
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "cmake" / "cuda_census.py"
 
 SASS = """\t.headerflags\t@"EF_CUDA_SM80"
@@ -41,6 +44,29 @@ first:
 """
 
 
+BRANCHES = """\t.section\t.text.branches,"ax",@progbits
+.L_x_0:
+        /*0000*/                   MOV R1, c[0x0][0x28] ;
+        /*0010*/               @P0 BRA `(.L_x_1) ;
+        /*0020*/                   HMMA.16816.F32.BF16 R4, R8, R12, R4 ;
+.L_x_1:
+        /*0030*/               @P1 BRA `(.L_x_3) ;
+.L_x_2:
+        /*0040*/                   LDS R0, [R2] ;
+        /*0050*/               @P2 BRA `(.L_x_2) ;
+.L_x_3:
+        /*0060*/              @!PT LDS RZ, [RZ] ;
+        /*0070*/               @P3 BRA `(.L_x_4) ;
+        /*0080*/                   MUFU.EX2 R0, R0 ;
+        /*0090*/                   HMMA.16816.F32.BF16 R4, R8, R12, R4 ;
+        /*00a0*/                   BRA `(.L_x_4) ;
+        /*00b0*/                   SHFL.BFLY PT, R0, R1, 0x1, 0x1f ;
+.L_x_4:
+        /*00c0*/               @P4 BRA `(.L_x_0) ;
+        /*00d0*/                   EXIT ;
+"""
+
+
 class Census(unittest.TestCase):
     def run_script(self, text, *options):
         with tempfile.TemporaryDirectory() as folder:
@@ -63,6 +89,19 @@ class Census(unittest.TestCase):
     def test_hottest_loop_is_the_longest_with_tensor_cores(self):
         loop = self.kernels()["first"]["loop"]
         self.assertEqual((loop["HMMA"], loop["LDSM"], loop["BAR"], loop["total"]), (1, 1, 1, 8))
+
+    def ways(self, *wanted):
+        (kernel,) = cuda_census.read_kernels(BRANCHES)
+        return [cuda_census.count(kernel.shortest_way(kernel.hottest_loop(), each))["total"] for each in wanted]
+
+    def test_shortest_ways(self):
+        self.assertEqual(self.ways({}, {"HMMA": 1}, {"HMMA": 2}, {"MUFU": 1}, {"HMMA": 1, "MUFU": 1}), [5, 6, 9, 8, 8])
+
+    def test_ways_through_an_inner_loop(self):
+        self.assertEqual(self.ways({"LDS": 1}, {"LDS": 3}), [7, 11])
+
+    def test_no_way(self):
+        self.assertEqual(self.ways({"HMMA": 3}, {"SHFL": 1}), [0, 0])
 
     def test_calls_need_a_return(self):
         kernels = self.kernels()

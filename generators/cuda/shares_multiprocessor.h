@@ -1,0 +1,14 @@
+// What a generator for CUDA may say of its kernels beside the pipeline.
+#pragma once
+
+namespace attune::generators {
+
+/** A generator of kernels whose thread blocks are to share a multiprocessor, if shared memory lets them. */
+class SharesMultiprocessor {
+public:
+    virtual ~SharesMultiprocessor() = default;
+    /** How many thread blocks a multiprocessor must have registers for, 1 or more. For generators with all parameters set. */
+    virtual int blocks_per_multiprocessor() const = 0;
+};
+
+} // namespace attune::generators
