@@ -11,9 +11,14 @@ function(_attune_nvidia_packages out)
     set(${out} ${packages} PARENT_SCOPE)
 endfunction()
 
-# Sets the cache entry ATTUNE_PTXAS to NVIDIA's assembler. Without one kernels for CUDA hold their PTX alone, which the driver compiles when
-# they first run.
+# Sets the cache entry ATTUNE_PTXAS to NVIDIA's assembler, the first time it is called. Without one kernels for CUDA hold their PTX alone,
+# which the driver compiles when they first run.
 function(attune_find_ptxas)
+    get_property(sought GLOBAL PROPERTY ATTUNE_PTXAS_SOUGHT)
+    if(sought)
+        return()
+    endif()
+    set_property(GLOBAL PROPERTY ATTUNE_PTXAS_SOUGHT TRUE)
     _attune_nvidia_packages(packages)
     list(TRANSFORM packages APPEND "/cuda_nvcc/bin")
     find_program(ATTUNE_PTXAS ptxas HINTS ${packages} PATHS /usr/local/cuda/bin DOC "NVIDIA's assembler; without it kernels for CUDA hold PTX alone")

@@ -1,6 +1,7 @@
 # How a Halide generator's output becomes objects that link beside any other Halide library: every symbol that Halide's runtime
 # defines is renamed, in the runtime and in each kernel, with the prefix attune_.
 include_guard(GLOBAL)
+include("${CMAKE_CURRENT_LIST_DIR}/AttuneCuda.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/AttuneHalide.cmake")
 
 # Sets `out` to an element type as Halide spells it: float32, float16 or bfloat16.
@@ -66,10 +67,10 @@ function(_attune_generate objects)
     set(${objects} ${outputs} PARENT_SCOPE)
 endfunction()
 
-# Runs generator GENERATOR for CUDA. Sets `objects` to the object it makes, with code for all ARCHITECTURES (numbers, lowest first). STAGES:
+# Runs generator GENERATOR of EXECUTABLE for CUDA. Sets `objects` to the object it makes, with code for all ARCHITECTURES (numbers, lowest first). STAGES:
 # blocks of keys in shared memory at once (dsl::FragmentBlocking). The header is DIRECTORY/NAME.h, the PTX DIRECTORY/NAME.ptx.
 function(_attune_generate_cuda objects)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;GENERATOR;DIRECTORY;STAGES" "ARCHITECTURES;PARAMETERS")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;EXECUTABLE;GENERATOR;DIRECTORY;STAGES" "ARCHITECTURES;PARAMETERS")
     get_property(symbols GLOBAL PROPERTY ATTUNE_RUNTIME_SYMBOLS)
     set(raw "${arg_DIRECTORY}/${arg_NAME}.generated")
     list(JOIN arg_ARCHITECTURES "," architectures)
@@ -86,16 +87,51 @@ function(_attune_generate_cuda objects)
         OUTPUT "${arg_DIRECTORY}/${arg_NAME}.o" "${arg_DIRECTORY}/${arg_NAME}.h" "${arg_DIRECTORY}/${arg_NAME}.ptx" "${arg_DIRECTORY}/${arg_NAME}.json"
         COMMAND "${CMAKE_COMMAND}" -E make_directory "${raw}"
         COMMAND
-            attune_cuda_generator -g ${arg_GENERATOR} -f ${arg_NAME} -o "${raw}" -a ${architectures} -s ${arg_STAGES} ${assemble}
+            ${arg_EXECUTABLE} -g ${arg_GENERATOR} -f ${arg_NAME} -o "${raw}" -a ${architectures} -s ${arg_STAGES} ${assemble}
             target=x86-64-linux-cuda-${capability}-user_context-no_asserts-no_bounds_query-no_runtime ${arg_PARAMETERS}
         COMMAND "${CMAKE_COMMAND}" -E copy "${raw}/${arg_NAME}.h" "${raw}/${arg_NAME}.ptx" "${raw}/${arg_NAME}.json" "${arg_DIRECTORY}"
         COMMAND "${CMAKE_OBJCOPY}" "--redefine-syms=${symbols}" "${raw}/${arg_NAME}.o" "${arg_DIRECTORY}/${arg_NAME}.o"
         COMMAND "${CMAKE_COMMAND}" -E rm -r "${raw}"
-        DEPENDS "${symbols}" attune_cuda_generator
+        DEPENDS "${symbols}" ${arg_EXECUTABLE}
         COMMENT "Generating ${arg_NAME}"
         VERBATIM
     )
     set(${objects} "${arg_DIRECTORY}/${arg_NAME}.o" PARENT_SCOPE)
+endfunction()
+
+# Sets `out` to what code a kernel has: "sm_80,sm_90,compute_80", or its PTX alone where there is no ptxas.
+function(_attune_cuda_targets out)
+    list(GET ARGN 0 lowest)
+    set(targets ${ARGN})
+    list(TRANSFORM targets PREPEND sm_)
+    if(NOT ATTUNE_PTXAS)
+        set(targets "")
+    endif()
+    list(APPEND targets compute_${lowest})
+    list(JOIN targets "," joined)
+    set(${out} "${joined}" PARENT_SCOPE)
+endfunction()
+
+# Sets `generator` to the one that makes attention for CUDA by a schedule, `parameters` to its parameters beside the schedule, `stages` as
+# _attune_generate_cuda takes them, and `words` to the channels in a word of q, k and v, or 0.
+function(_attune_cuda_attention_arguments schedule head_dim dtype)
+    set(generator attention_simt)
+    _attune_halide_type(type ${dtype})
+    set(parameters head_dim=${head_dim} dtype=${type})
+    set(stages 1)
+    set(words 0)
+    if(NOT schedule STREQUAL "simt" AND NOT dtype STREQUAL "f32")
+        set(generator attention_mma)
+        set(parameters head_dim=${head_dim} bfloat=false)
+        if(dtype STREQUAL "bf16")
+            set(parameters head_dim=${head_dim} bfloat=true)
+        endif()
+        set(stages 2)
+        set(words 2)
+    endif()
+    foreach(result generator parameters stages words)
+        set(${result} ${${result}} PARENT_SCOPE)
+    endforeach()
 endfunction()
 
 # Makes the programs that write kernels targets: they are so in Attune's own tree, and after find_package are built from the

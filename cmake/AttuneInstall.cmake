@@ -29,6 +29,7 @@ install(
         "${CMAKE_CURRENT_BINARY_DIR}/attuneConfig.cmake"
         "${CMAKE_CURRENT_BINARY_DIR}/attuneConfigVersion.cmake"
         cmake/AttuneKernels.cmake
+        cmake/AttuneCuda.cmake
         cmake/AttuneGenerate.cmake
         cmake/AttuneHalide.cmake
     DESTINATION "${ATTUNE_CMAKE_DIR}"

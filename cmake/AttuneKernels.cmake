@@ -17,63 +17,44 @@
 #   HEAD_DIM n        D, the width of queries and keys; 0 for any
 #   VALUE_DIM n       Dv, the width of values; HEAD_DIM by default
 #   DTYPE type        of q, k, v and out: f32 (default), f16 or bf16
-#   SCHEDULE name     flash (default) or another schedule of attention
+#   DEVICE name       cpu (default), or cuda, for plans of ATTUNE_CUDA
+#   SCHEDULE name     flash (default) or another schedule of attention; on cuda simt (f32, f16), mma (f16, bf16), wgmma (likewise) or
+#                     split_kv, by default simt for f32 and mma for the others
+#   ARCHITECTURES numbers...  on cuda: compute capabilities there is machine code for, 80 90; by default those of the prebuilt kernels,
+#                     75 80 86 89 90, of them from 80 on for tensor cores, and 90a alone for wgmma. Without NVIDIA's ptxas the kernel holds
+#                     PTX for the lowest alone, which the driver compiles when it first runs, and CMake says so
 #   TARGETS names...  CPU classes, best first, the last one x86-64, which runs unchecked: avx512 avx2 x86-64 by default, and for bf16
 #                     avx512_bf16 before them
+#
+# On cuda HEAD_DIM is the width of values, too: of kernels for tensor cores 64, 96, 128, 192 or 256, of others up to 256, or 0. There is no
+# POSITION, the term `blocks` and the score `t5` can't be compiled in, and by split_kv a mask must be the same for all heads.
 include_guard(GLOBAL)
 include("${CMAKE_CURRENT_LIST_DIR}/AttuneGenerate.cmake")
 
 function(attune_add_kernel NAME)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "MASK;SCORE;POSITION;SOURCE;GENERATOR;HEAD_DIM;VALUE_DIM;DTYPE;SCHEDULE" "PARAMS;TARGETS")
+    set(single MASK SCORE POSITION SOURCE GENERATOR HEAD_DIM VALUE_DIM DTYPE DEVICE SCHEDULE)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "${single}" "PARAMS;TARGETS;ARCHITECTURES")
     _attune_default(VALUE_DIM "${arg_HEAD_DIM}")
-    _attune_default(SCHEDULE flash)
     _attune_default(SCORE none)
     _attune_default(POSITION none)
     _attune_default(DTYPE f32)
-    if(arg_DTYPE STREQUAL "bf16")
-        _attune_default(TARGETS avx512_bf16 avx512 avx2 x86-64)
-    endif()
-    _attune_default(TARGETS avx512 avx2 x86-64)
+    _attune_default(DEVICE cpu)
     _attune_default(GENERATOR ${NAME})
     if(NOT DEFINED arg_SOURCE)
         _attune_default(MASK none)
     endif()
     _attune_check_kernel()
     _attune_provide_generator()
-
-    set(executable attune_attention_generator)
-    set(generator attention)
-    _attune_halide_type(type ${arg_DTYPE})
-    set(parameters dtype=${type} schedule=${arg_SCHEDULE} head_dim=${arg_HEAD_DIM} value_dim=${arg_VALUE_DIM})
-    if(DEFINED arg_SOURCE)
-        set(executable ${NAME}_generator)
-        set(generator ${arg_GENERATOR})
-        add_executable(${executable} EXCLUDE_FROM_ALL ${arg_SOURCE})
-        target_link_libraries(${executable} PRIVATE attune_generator_support)
-    else()
-        _attune_text_parameter(MASK)
-    endif()
-    foreach(text SCORE POSITION)
-        if(NOT arg_${text} STREQUAL "none")
-            _attune_text_parameter(${text})
-        endif()
-    endforeach()
-
     set(dir "${CMAKE_CURRENT_BINARY_DIR}/${NAME}.attune")
-    _attune_generate(
-        objects
-        NAME ${NAME}
-        EXECUTABLE ${executable}
-        GENERATOR ${generator}
-        DIRECTORY "${dir}"
-        TARGETS ${arg_TARGETS}
-        PARAMETERS ${parameters}
-    )
-    _attune_target_strings(targets ${arg_TARGETS})
+    if(arg_DEVICE STREQUAL "cuda")
+        _attune_make_cuda_kernel()
+    else()
+        _attune_make_cpu_kernel()
+    endif()
     add_custom_command(
         OUTPUT "${dir}/${NAME}_kernel.cpp" "${dir}/${NAME}_kernel.h"
         COMMAND
-            attune_describe "${dir}" ${NAME} ${arg_SCHEDULE} "${targets}" ${arg_DTYPE} ${arg_HEAD_DIM} ${arg_VALUE_DIM}
+            attune_describe "${dir}" ${NAME} ${arg_SCHEDULE} "${targets}" ${arg_DTYPE} ${arg_HEAD_DIM} ${arg_VALUE_DIM} ${arg_DEVICE} ${words}
             "${arg_MASK}" "${arg_SCORE}" "${arg_POSITION}" ${arg_PARAMS}
         DEPENDS attune_describe
         COMMENT "Describing ${NAME}"
@@ -89,6 +70,72 @@ function(attune_add_kernel NAME)
     target_include_directories(${NAME} SYSTEM PUBLIC "${halide_include}")
 endfunction()
 
+# The two below set `objects`, `targets` and `words`, and read the arguments of attune_add_kernel from its scope.
+macro(_attune_make_cpu_kernel)
+    set(words 0)
+    set(parameters schedule=${arg_SCHEDULE} head_dim=${arg_HEAD_DIM} value_dim=${arg_VALUE_DIM})
+    _attune_halide_type(type ${arg_DTYPE})
+    list(APPEND parameters dtype=${type})
+    _attune_choose_generator(attention attune_attention_generator attune_generator_support)
+    _attune_generate(
+        objects
+        NAME ${NAME}
+        EXECUTABLE ${executable}
+        GENERATOR ${generator}
+        DIRECTORY "${dir}"
+        TARGETS ${arg_TARGETS}
+        PARAMETERS ${parameters}
+    )
+    _attune_target_strings(targets ${arg_TARGETS})
+endmacro()
+
+macro(_attune_make_cuda_kernel)
+    attune_find_ptxas()
+    _attune_cuda_attention_arguments(${arg_SCHEDULE} ${arg_HEAD_DIM} ${arg_DTYPE})
+    list(APPEND parameters schedule=${arg_SCHEDULE} own=true)
+    list(LENGTH arg_PARAMS count)
+    if(count GREATER 0)
+        list(APPEND parameters param_count=${count})
+    endif()
+    set(family TILES)
+    if(words GREATER 0)
+        set(family FRAGMENTS)
+    endif()
+    _attune_choose_generator(${generator} attune_cuda_attention_generator attune_cuda_generator_support ATTUNE_CUDA_${family})
+    _attune_generate_cuda(
+        objects
+        NAME ${NAME}
+        EXECUTABLE ${executable}
+        GENERATOR ${generator}
+        DIRECTORY "${dir}"
+        STAGES ${stages}
+        ARCHITECTURES ${arg_ARCHITECTURES}
+        PARAMETERS ${parameters}
+    )
+    _attune_cuda_targets(targets ${arg_ARCHITECTURES})
+endmacro()
+
+# Sets `executable` and `generator` to those given, or to ones made of SOURCE, and appends the texts to `parameters`. ARGN: definitions that
+# say for which device a source is compiled.
+macro(_attune_choose_generator usual usual_executable support)
+    set(executable ${usual_executable})
+    set(generator ${usual})
+    if(DEFINED arg_SOURCE)
+        set(executable ${NAME}_generator)
+        set(generator ${arg_GENERATOR})
+        add_executable(${executable} EXCLUDE_FROM_ALL ${arg_SOURCE})
+        target_compile_definitions(${executable} PRIVATE ${ARGN})
+        target_link_libraries(${executable} PRIVATE ${support})
+    else()
+        _attune_text_parameter(MASK)
+    endif()
+    foreach(text SCORE POSITION)
+        if(NOT arg_${text} STREQUAL "none")
+            _attune_text_parameter(${text})
+        endif()
+    endforeach()
+endmacro()
+
 macro(_attune_default key)
     if(NOT DEFINED arg_${key})
         set(arg_${key} ${ARGN})
@@ -102,14 +149,14 @@ macro(_attune_text_parameter key)
     list(APPEND parameters "${name}=${value}")
 endmacro()
 
-# Refuses at configure time what can't work. Reads the arguments of attune_add_kernel from its scope.
-function(_attune_check_kernel)
+# Refuses at configure time what can't work, and chooses what depends on the device. Reads the arguments of attune_add_kernel from its scope.
+macro(_attune_check_kernel)
     set(call "attune_add_kernel(${NAME})")
     if(NOT "${NAME}" MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
         message(FATAL_ERROR "${call}: the name must be a C identifier.")
     endif()
     if(arg_UNPARSED_ARGUMENTS)
-        set(known "MASK, SCORE, POSITION, SOURCE, GENERATOR, PARAMS, HEAD_DIM, VALUE_DIM, DTYPE, SCHEDULE, TARGETS")
+        set(known "MASK, SCORE, POSITION, SOURCE, GENERATOR, PARAMS, HEAD_DIM, VALUE_DIM, DTYPE, DEVICE, SCHEDULE, TARGETS, ARCHITECTURES")
         list(GET arg_UNPARSED_ARGUMENTS 0 unknown)
         message(FATAL_ERROR "${call}: \"${unknown}\" is no argument of it; there are: ${known}.")
     endif()
@@ -130,22 +177,83 @@ function(_attune_check_kernel)
     if(DEFINED arg_PARAMS AND NOT DEFINED arg_SOURCE)
         message(FATAL_ERROR "${call}: PARAMS goes with SOURCE; names in MASK are parameters as they stand.")
     endif()
+    _attune_check_known(DTYPE "${arg_DTYPE}" "" f32 f16 bf16)
+    _attune_check_known(DEVICE "${arg_DEVICE}" "" cpu cuda)
+    if(arg_DEVICE STREQUAL "cuda")
+        _attune_check_cuda_kernel()
+    else()
+        _attune_check_cpu_kernel()
+    endif()
+endmacro()
+
+macro(_attune_check_cpu_kernel)
+    if(DEFINED arg_ARCHITECTURES)
+        message(FATAL_ERROR "${call}: ARCHITECTURES goes with DEVICE cuda; for CPUs there are TARGETS.")
+    endif()
+    _attune_default(SCHEDULE flash)
+    if(arg_DTYPE STREQUAL "bf16")
+        _attune_default(TARGETS avx512_bf16 avx512 avx2 x86-64)
+    endif()
+    _attune_default(TARGETS avx512 avx2 x86-64)
     get_property(schedules GLOBAL PROPERTY ATTUNE_ATTENTION_SCHEDULES)
     list(REMOVE_DUPLICATES schedules)
-    _attune_check_known(SCHEDULE "${arg_SCHEDULE}" ${schedules})
-    _attune_check_known(DTYPE "${arg_DTYPE}" f32 f16 bf16)
+    _attune_check_known(SCHEDULE "${arg_SCHEDULE}" "" ${schedules})
     foreach(target IN LISTS arg_TARGETS)
-        _attune_check_known(TARGETS "${target}" avx512_bf16 avx512 avx2 x86-64)
+        _attune_check_known(TARGETS "${target}" "" avx512_bf16 avx512 avx2 x86-64)
     endforeach()
     list(GET arg_TARGETS -1 last)
     if(NOT last STREQUAL "x86-64")
         message(FATAL_ERROR "${call}: the last of TARGETS is ${last}; it must be x86-64, since the last one runs unchecked.")
     endif()
-endfunction()
+endmacro()
 
-function(_attune_check_known key value)
+macro(_attune_check_cuda_kernel)
+    if(DEFINED arg_TARGETS)
+        message(FATAL_ERROR "${call}: TARGETS goes with DEVICE cpu; on cuda there are ARCHITECTURES.")
+    endif()
+    if(NOT arg_POSITION STREQUAL "none")
+        message(FATAL_ERROR "${call}: POSITION is \"${arg_POSITION}\"; on cuda none can be compiled in: attune_rotary applies one to q and k beforehand.")
+    endif()
+    if(NOT arg_VALUE_DIM STREQUAL arg_HEAD_DIM)
+        message(FATAL_ERROR "${call}: VALUE_DIM is ${arg_VALUE_DIM}; on cuda it must be HEAD_DIM, ${arg_HEAD_DIM}.")
+    endif()
+    set(schedules_of_f32 simt split_kv)
+    set(schedules_of_f16 mma wgmma split_kv simt)
+    set(schedules_of_bf16 mma wgmma split_kv)
+    list(GET schedules_of_${arg_DTYPE} 0 usual)
+    _attune_default(SCHEDULE ${usual})
+    _attune_check_known(SCHEDULE "${arg_SCHEDULE}" " on cuda, with DTYPE ${arg_DTYPE}," ${schedules_of_${arg_DTYPE}})
+    set(known_architectures 75 80 86 87 89 90)
+    set(usual_architectures 75 80 86 89 90)
+    if(arg_SCHEDULE STREQUAL "wgmma")
+        set(known_architectures 90a)
+        set(usual_architectures 90a)
+    elseif(NOT arg_SCHEDULE STREQUAL "simt" AND NOT arg_DTYPE STREQUAL "f32")
+        list(REMOVE_ITEM known_architectures 75)
+        list(REMOVE_ITEM usual_architectures 75)
+    endif()
+    _attune_default(ARCHITECTURES ${usual_architectures})
+    foreach(architecture IN LISTS arg_ARCHITECTURES)
+        _attune_check_known(ARCHITECTURES "${architecture}" " with SCHEDULE ${arg_SCHEDULE}" ${known_architectures})
+    endforeach()
+    list(SORT arg_ARCHITECTURES COMPARE NATURAL)
+    _attune_check_cuda_width()
+endmacro()
+
+macro(_attune_check_cuda_width)
+    if(arg_SCHEDULE STREQUAL "simt" OR arg_DTYPE STREQUAL "f32")
+        if(arg_HEAD_DIM GREATER 256)
+            message(FATAL_ERROR "${call}: HEAD_DIM is ${arg_HEAD_DIM}; on cuda it must be at most 256.")
+        endif()
+    else()
+        _attune_check_known(HEAD_DIM "${arg_HEAD_DIM}" " with SCHEDULE ${arg_SCHEDULE}" 64 96 128 192 256)
+    endif()
+endmacro()
+
+# Refuses a value that is none of ARGN. `when`: " where they are these", or "".
+function(_attune_check_known key value when)
     if(NOT value IN_LIST ARGN)
         list(JOIN ARGN ", " known)
-        message(FATAL_ERROR "${call}: ${key} is \"${value}\"; it must be one of: ${known}.")
+        message(FATAL_ERROR "${call}: ${key} is \"${value}\";${when} it must be one of: ${known}.")
     endif()
 endfunction()

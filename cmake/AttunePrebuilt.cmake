@@ -104,6 +104,7 @@ macro(attune_cuda_variant operation schedule head_dim dtype)
         _attune_generate_cuda(
             made
             NAME attune_${name}
+            EXECUTABLE attune_cuda_generator
             GENERATOR ${generator}
             DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/kernels"
             STAGES ${stages}
@@ -115,36 +116,13 @@ macro(attune_cuda_variant operation schedule head_dim dtype)
     endif()
 endmacro()
 
-# Sets `out` to what code a kernel has: "sm_80,sm_90,compute_80", or its PTX alone where there is no ptxas.
-function(_attune_cuda_targets out)
-    list(GET ARGN 0 lowest)
-    set(targets ${ARGN})
-    list(TRANSFORM targets PREPEND sm_)
-    if(NOT ATTUNE_PTXAS)
-        set(targets "")
-    endif()
-    list(APPEND targets compute_${lowest})
-    list(JOIN targets "," joined)
-    set(${out} "${joined}" PARENT_SCOPE)
-endfunction()
-
 # As _attune_generator_arguments, and `stages` and `words`: channels in a word of q, k and v, or 0.
 function(_attune_cuda_generator_arguments operation schedule head_dim dtype)
-    set(stages 1)
-    set(words 0)
-    if(operation STREQUAL "attention" AND NOT schedule STREQUAL "simt" AND NOT dtype STREQUAL "f32")
-        set(generator attention_mma)
-        set(parameters head_dim=${head_dim} bfloat=false)
-        if(dtype STREQUAL "bf16")
-            set(parameters head_dim=${head_dim} bfloat=true)
-        endif()
-        set(stages 2)
-        set(words 2)
-    elseif(operation STREQUAL "attention")
-        set(generator attention_simt)
-        _attune_halide_type(type ${dtype})
-        set(parameters head_dim=${head_dim} dtype=${type})
+    if(operation STREQUAL "attention")
+        _attune_cuda_attention_arguments(${schedule} ${head_dim} ${dtype})
     else()
+        set(stages 1)
+        set(words 0)
         _attune_generator_arguments(${operation} ${schedule} ${head_dim} ${dtype})
     endif()
     foreach(result generator parameters stages words)

@@ -39,16 +39,39 @@ Mask FragmentDeclaration::mask() const {
 }
 
 void FragmentDeclaration::bound_blocks() {
-    const Interval keys = mask().possible_keys({batch, head, queries(), {Expr(0), in.keys - 1}});
+    const std::vector<Interval> runs = mask().possible_key_runs({batch, head, queries(), {Expr(0), in.keys - 1}});
+    Interval keys = runs[0];
+    if (runs.size() == 2) keys.min = min(keys.min, runs[1].min), keys.max = max(keys.max, runs[1].max);
     first_key = clamp(keys.min, 0, in.keys - 1), last_key = clamp(keys.max, first_key, in.keys - 1);
-    first_block = first_key / b.keys;
-    Expr end_block = min(keys.max, in.keys - 1) / b.keys + 1;
+    if (in.split()) last_key = clamp(end_of_chunk() * b.keys - 1, first_key, last_key); // what lies beyond isn't copied
+    if (runs.size() == 2) return bound_two_runs(runs);
+    const Interval blocks = blocks_of(keys);
+    first_block = blocks.min, block_count = max(blocks.max - blocks.min, 0);
+}
+
+Expr FragmentDeclaration::end_of_chunk() const { return (tile % chunks + 1) * (in.keys_per_chunk / b.keys); }
+
+Interval FragmentDeclaration::blocks_of(const Interval &keys) const {
+    Interval blocks(clamp(keys.min, 0, in.keys - 1) / b.keys, min(keys.max, in.keys - 1) / b.keys + 1);
     if (in.split()) {
-        const Expr blocks = in.keys_per_chunk / b.keys, chunk_begin = tile % chunks * blocks;
-        first_block = max(first_block, chunk_begin), end_block = min(end_block, chunk_begin + blocks);
-        last_key = clamp((chunk_begin + blocks) * b.keys - 1, first_key, last_key); // what lies beyond isn't copied
+        blocks.min = max(blocks.min, end_of_chunk() - in.keys_per_chunk / b.keys), blocks.max = min(blocks.max, end_of_chunk());
     }
-    block_count = max(end_block - first_block, 0);
+    return blocks;
+}
+
+// Which of them comes first is known at run time alone, and they may overlap: the second begins after the end of the first.
+void FragmentDeclaration::bound_two_runs(const std::vector<Interval> &runs) {
+    const Interval a = blocks_of(runs[0]), c = blocks_of(runs[1]);
+    const Expr swapped = c.min < a.min, end = select(swapped, c.max, a.max);
+    first_block = min(a.min, c.min), first_run = max(end - first_block, 0);
+    const Expr second = max(max(a.min, c.min), first_block + first_run), second_end = select(swapped, a.max, c.max);
+    gap = second - first_block - first_run;
+    block_count = first_run + max(second_end - second, 0);
+}
+
+Expr FragmentDeclaration::block_at(const Expr &at_step) const {
+    const Expr block = first_block + at_step;
+    return gap.defined() ? block + select(at_step >= first_run, gap, 0) : block;
 }
 
 void FragmentDeclaration::name_funcs() {
@@ -65,7 +88,7 @@ void FragmentDeclaration::name_funcs() {
 // or not looked at. So padding isn't even read.
 void FragmentDeclaration::declare_words() {
     const Expr q_row = min(first_row + row, rows.count() - 1);
-    const Expr k_token = clamp((first_block + step) * b.keys + key, first_key, last_key);
+    const Expr k_token = clamp(block_at(step) * b.keys + key, first_key, last_key);
     // A negative scale is its size and a q of the other sign: the largest score stays that of the largest product.
     const uint32_t signs = 0x80008000u;
     const Expr flip = select(in.scale < 0.0f, Expr(signs), Expr(0u));
@@ -120,7 +143,7 @@ void FragmentDeclaration::declare_fragments() {
 }
 
 CellBlock FragmentDeclaration::cells_of(const Expr &at_step) const {
-    const Expr block_key = (first_block + at_step) * b.keys;
+    const Expr block_key = block_at(at_step) * b.keys;
     return {batch, head, queries(), {block_key, block_key + b.keys - 1}};
 }
 

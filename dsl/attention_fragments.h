@@ -16,6 +16,7 @@
 
 #include "dsl/chunk_merge.h"
 #include "dsl/mask.h"
+#include "dsl/score.h"
 
 namespace attune::dsl {
 
@@ -26,6 +27,7 @@ struct FragmentInputs {
     Halide::Expr queries, keys, heads;                             // N >= 1, M >= 1, query heads
     Halide::Expr heads_per_group;                                  // query heads that share a key/value head
     std::optional<Mask> mask;                                      // both its bounds and its cells count
+    std::optional<ScoreFunction> score;                            // one that is compiled in, after all biases
     Halide::Func bias;                                             // f32 (key, query, head, batch); read iff use_bias
     Halide::Func sinks;                                            // f32 (head); read iff use_sinks
     Halide::Expr use_bias, use_alibi, use_sinks;                   // i32, zero or not

@@ -58,11 +58,17 @@ private:
     const Expr chunks, first_row;  // how many chunks there are; and the tile's first row
     Expr first_key, last_key;      // that some query of the tile may attend to, both ends included
     Expr first_block, block_count; // which blocks hold them
+    Expr first_run, gap;           // where they lie in two runs: how many blocks the first has, and how many are left out after it
 
     Expr lane_number() const { return made.g * 4 + made.q; }
     Interval queries() const;
     Mask mask() const;
     void bound_blocks();
+    void bound_two_runs(const std::vector<Interval> &runs);
+    Interval blocks_of(const Interval &keys) const; // from min to before max
+    Expr end_of_chunk() const;                      // split: the block after its last
+    /** The block that a step looks at. */
+    Expr block_at(const Expr &at_step) const;
     void name_funcs();
 
     // Tiles of words in shared memory, and of them fragments.
@@ -76,7 +82,7 @@ private:
     Expr value_word(const Expr &of_word, const Expr &of_key, const Expr &at_step) const;
 
     // Scores. Products name the block of keys and values that is copied meanwhile, too.
-    enum ScorePart { scale_part, cap_part, alibi_part, bias_part, score_parts };
+    enum ScorePart { scale_part, cap_part, alibi_part, bias_part, own_part, score_parts };
     void declare_score();
     /** What element `element` of a lane in a tile of keys is the score of. */
     Cell element_cell(const Expr &element, const Expr &tile_of_keys, const Expr &g) const;
@@ -91,7 +97,9 @@ private:
     /** c tanh(s / c): by 1 - 2 / (1 + e^2x), and by its series where that would cancel. */
     Expr capped(const Expr &s) const;
     /** Whether something is done to scores before softmax; then they are scaled first, otherwise with the logarithm's base. */
-    Expr is_scored() const { return in.softcap > 0.0f || in.use_alibi != 0 || in.use_bias != 0; }
+    Expr is_scored() const {
+        return in.score ? Halide::Internal::const_true() : in.softcap > 0.0f || in.use_alibi != 0 || in.use_bias != 0;
+    }
     /** By what a score is multiplied to be a base 2 logarithm. */
     Expr to_base2() const;
     static Expr reference_of(const Expr &largest);

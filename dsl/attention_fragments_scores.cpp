@@ -26,7 +26,8 @@ void FragmentDeclaration::declare_score() {
     score(r, key_tile) = b.warpgroups ? group_score(score(r, key_tile), d) : warp_score(score(r, key_tile), d);
 
     // One branch around all that is done to scores, since mostly nothing is: but for the mask, which has its own.
-    RDom scored(0, 4, 0, b.keys / 8, 0, int(score_parts), "scored_elements"), masked(0, 4, 0, b.keys / 8, "mask_elements");
+    RDom scored(0, 4, 0, b.keys / 8, 0, int(in.score ? score_parts : own_part), "scored_elements"),
+        masked(0, 4, 0, b.keys / 8, "mask_elements");
     scored.where(is_scored());
     scored.where(scored.z != cap_part || in.softcap > 0.0f);
     scored.where(scored.z != alibi_part || in.use_alibi != 0);
@@ -42,7 +43,7 @@ void FragmentDeclaration::declare_score() {
 
 Cell FragmentDeclaration::element_cell(const Expr &element, const Expr &tile_of_keys, const Expr &g) const {
     const Expr of_tile = (made.warp * b.row_tiles + made.row_tile) * 16 + element / 2 * 8 + g;
-    const Expr plain_key = (first_block + step) * b.keys + tile_of_keys * 8 + made.q * 2 + element % 2;
+    const Expr plain_key = block_at(step) * b.keys + tile_of_keys * 8 + made.q * 2 + element % 2;
     // Limits less the place of each element, all made before the loop, would leave no registers for anything else.
     const Expr element_key = Halide::unsafe_promise_clamped(warp::opaque(plain_key), 0, in.keys + b.keys);
     return rows.cell(first_row + of_tile, element_key);
@@ -53,7 +54,8 @@ Expr FragmentDeclaration::changed_score(const Expr &s, const Expr &part, const C
     const Expr with_alibi = s - warp::exp2(alibi_exponent(cell.head, in.heads)) * distance;
     const Expr bias = in.bias(min(cell.key, in.keys - 1), min(cell.query, in.queries - 1), cell.head, batch);
     const Expr with_bias = warp::choose(warp::equal(bias, masked_score()), masked_score(), s + bias);
-    return select(part == scale_part, s * abs(in.scale), part == cap_part, capped(s), part == alibi_part, with_alibi, with_bias);
+    return select(part == scale_part, s * abs(in.scale), part == cap_part, capped(s), part == alibi_part, with_alibi, part == bias_part,
+                  with_bias, in.score ? (*in.score)(s, cell) : s);
 }
 
 Expr FragmentDeclaration::warp_score(const Expr &before, const Expr &d) const {

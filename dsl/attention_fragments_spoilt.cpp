@@ -56,7 +56,7 @@ void FragmentDeclaration::declare_marks() {
     const Expr place = made.marked / b.keys, nth = made.marked % b.keys;
     const Expr element = place % 4, of_tile = place / 4 % b.row_tiles, value_tile = place / (4 * b.row_tiles);
     const Expr of_warp = Halide::unsafe_promise_clamped(warp::opaque(of_tile * 16 + element / 2 * 8 + g), 0, 16 * b.row_tiles - 1);
-    const Expr at_key = Halide::unsafe_promise_clamped(warp::opaque((first_block + step) * b.keys + nth), 0, in.keys + b.keys);
+    const Expr at_key = Halide::unsafe_promise_clamped(warp::opaque(block_at(step) * b.keys + nth), 0, in.keys + b.keys);
     const Cell at = rows.cell(first_row + made.warp * b.row_tiles * 16 + of_warp, at_key);
     const Expr allowed = mask().allows(at);
     const Expr bias = in.bias(min(at.key, in.keys - 1), min(at.query, in.queries - 1), at.head, batch);

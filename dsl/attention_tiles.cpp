@@ -43,7 +43,8 @@ struct Builder {
             const Expr at = c.query + named(AttentionTiles::offset);
             return at - named(AttentionTiles::left) <= c.key && c.key <= at + named(AttentionTiles::right);
         });
-        return around & prefix(named(AttentionTiles::length));
+        const Mask of_item = around & prefix(named(AttentionTiles::length));
+        return in.mask ? of_item & *in.mask : of_item;
     }
     static std::string name_of(int what) { return "attune.item." + std::to_string(what); }
     static Expr named(int what) { return Halide::Internal::Variable::make(Halide::Int(32), name_of(what)); }
@@ -57,6 +58,7 @@ struct Builder {
     CellBlock cells(const Interval &keys) const {
         return {batch, head, rows().queries(first_row(), first_row() + (t.shape.rows - 1)), keys};
     }
+    CellBlock of_block(const Expr &b) const { return cells(Interval(b * t.shape.keys, b * t.shape.keys + (t.shape.keys - 1))); }
     Expr channel(const Expr &p, const Expr &c) const { // which one the c-th of a part is
         const int group = TileShape::group;
         return c / group * (group * t.shape.parts) + p * group + c % group;
@@ -138,8 +140,8 @@ void Builder::declare_scores() {
     RDom bias = once_if(in.use_bias != 0, "bias");
     const Cell existing = rows().cell(existing_row(row), 0);
     score() = add_bias(score(), in.bias(key_token(key, block) + bias, existing.query, existing.head, batch));
-    const Expr first = block * t.shape.keys;
-    Expr full = of_item(mask().allows_all(cells(Interval(first, first + (t.shape.keys - 1)))));
+    if (in.score) score() = (*in.score)(score(), rows().cell(existing_row(row), key_token(key, block)));
+    Expr full = of_item(mask().allows_all(of_block(block)));
     score() = branch(full, score(), mask_score(score(), of_item(mask().allows(at))));
 }
 
@@ -188,6 +190,8 @@ void Builder::declare_state() {
     t.merge = RDom(0, state::output + t.shape.channels_per_part(), 0, (in.keys + (t.shape.keys - 1)) / t.shape.keys, "merge");
     const Halide::RVar &slot = t.merge.x, &b = t.merge.y;
     t.merge.where(b >= t.range(0, tile, batch) && b < t.range(1, tile, batch));
+    // A mask that is compiled in may leave out blocks between others. As a number, which bounds inference doesn't try to solve for a block.
+    if (in.mask) t.merge.where(branch(of_item(mask().allows_none(of_block(b))), 0, 1) != 0);
     auto at = [&](const Expr &l) -> Halide::FuncRef { return t.state(l, part, row, tile, head, batch); };
     at(lane) = select(lane == state::maximum, masked_score(), 0.0f);
     Expr kept = at(state::maximum), added = t.maximum(row, b, tile, head, batch), maximum = max(kept, added);

@@ -69,7 +69,7 @@ struct AttentionTiles {
     enum Item { offset, length, left, right, items };
 };
 
-/** Uses of the inputs what names them: no key intervals, boolean tensors, compiled-in scores or dropout. A buffer that isn't used may
+/** Uses of the inputs what names them: no key intervals, boolean tensors or dropout. A buffer that isn't used may
  * have extents 1; it isn't read. */
 AttentionTiles attention_tiles(const AttentionInputs &inputs, const ItemInputs &items, const TileShape &shape);
 

@@ -50,6 +50,47 @@ private:
     std::map<std::string, Expr> values;
 };
 
+/** The keys of the block that some query may attend, by this condition on the symbolic cell. */
+Interval possible_keys_of(const Expr &allowed, const CellBlock &block) {
+    Scope<Interval> scope;
+    scope.push(query_name, block.queries);
+    // A key is out for the whole block iff the mask's negation holds for every query of it.
+    NameConstants constants;
+    Expr out = Halide::Internal::and_condition_over_domain(constants.named(simplify(!allowed)), scope);
+    Interval keys = Halide::Internal::solve_for_outer_interval(simplify(!out), key_name);
+    Interval clipped = block.keys;
+    if (keys.has_lower_bound()) clipped.min = max(clipped.min, constants.restored(keys.min));
+    if (keys.has_upper_bound()) clipped.max = min(clipped.max, constants.restored(keys.max));
+    return clipped;
+}
+
+constexpr size_t most_alternatives = 16; // beyond these a part of the condition is left as it is
+
+/** Conditions one of which holds iff this one does (its disjunctive form). */
+std::vector<Expr> alternatives(const Expr &condition, bool negated = false) {
+    using namespace Halide::Internal;
+    if (const Not *op = condition.as<Not>()) return alternatives(op->a, !negated);
+    const And *both = condition.as<And>();
+    const Or *either = condition.as<Or>();
+    const std::vector<Expr> as_it_is = {negated ? !condition : condition};
+    if (!both && !either) return as_it_is;
+    const std::vector<Expr> a = alternatives(both ? both->a : either->a, negated), b = alternatives(both ? both->b : either->b, negated);
+    const bool is_choice = (either != nullptr) != negated;
+    if ((is_choice ? a.size() + b.size() : a.size() * b.size()) > most_alternatives) return as_it_is;
+    std::vector<Expr> all = a;
+    if (is_choice) {
+        all.insert(all.end(), b.begin(), b.end());
+        return all;
+    }
+    all.clear();
+    for (const Expr &first : a)
+        for (const Expr &second : b)
+            all.push_back(first && second);
+    return all;
+}
+
+Interval hull(const Interval &a, const Interval &b) { return {min(a.min, b.min), max(a.max, b.max)}; }
+
 } // namespace
 
 Expr Mask::allows_all(const CellBlock &block) const {
@@ -62,17 +103,19 @@ Expr Mask::allows_all(const CellBlock &block) const {
 
 Expr Mask::allows_none(const CellBlock &block) const { return (!*this).allows_all(block); }
 
-Interval Mask::possible_keys(const CellBlock &block) const {
-    Scope<Interval> scope;
-    scope.push(query_name, block.queries);
-    // A key is out for the whole block iff the mask's negation holds for every query of it.
-    NameConstants constants;
-    Expr out = Halide::Internal::and_condition_over_domain(constants.named(simplify(!allows(symbolic_cell(block)))), scope);
-    Interval keys = Halide::Internal::solve_for_outer_interval(simplify(!out), key_name);
-    Interval clipped = block.keys;
-    if (keys.has_lower_bound()) clipped.min = max(clipped.min, constants.restored(keys.min));
-    if (keys.has_upper_bound()) clipped.max = min(clipped.max, constants.restored(keys.max));
-    return clipped;
+Interval Mask::possible_keys(const CellBlock &block) const { return possible_keys_of(allows(symbolic_cell(block)), block); }
+
+std::vector<Interval> Mask::possible_key_runs(const CellBlock &block) const {
+    const std::vector<Expr> cases = alternatives(simplify(allows(symbolic_cell(block))));
+    std::vector<Interval> runs;
+    for (const Expr &allowed : cases) {
+        const Interval keys = possible_keys_of(allowed, block);
+        if (runs.size() == 2)
+            runs[1] = hull(runs[1], keys);
+        else
+            runs.push_back(keys);
+    }
+    return runs;
 }
 
 Mask operator!(const Mask &a) {

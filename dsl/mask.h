@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include <Halide.h>
 
@@ -38,6 +39,10 @@ public:
     /** The keys that some query of the block may attend: nothing outside this interval need be looked at. An end that can't be
      * bounded comes back as that of `block.keys`. */
     Halide::Internal::Interval possible_keys(const CellBlock &block) const;
+
+    /** The same as one interval or two, which may overlap or be empty: where the mask is a choice (`|`), what its first alternative leaves,
+     * and what all others leave. */
+    std::vector<Halide::Internal::Interval> possible_key_runs(const CellBlock &block) const;
 
 private:
     std::function<Halide::Expr(const Cell &)> predicate_;

@@ -1,9 +1,9 @@
 // Attention: see semantics in the README.
-#include "generators/attention.h"
+#include "generators/attention_cpu.h"
 
 namespace attune::generators {
 
-class Attention : public AttentionGenerator<Attention> {};
+class Attention : public CpuAttentionGenerator<Attention> {};
 
 } // namespace attune::generators
 

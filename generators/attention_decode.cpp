@@ -1,7 +1,7 @@
 // Attention of few queries to many keys: the same arguments and results as attention, with nothing compiled in.
 #include "dsl/prefetch.h"
 #include "dsl/words.h"
-#include "generators/attention.h"
+#include "generators/attention_cpu.h"
 
 namespace attune::generators {
 

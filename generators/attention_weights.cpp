@@ -1,5 +1,5 @@
 // The attention weights, from the log-sum-exp that attention gave for the same inputs; or scores.
-#include "generators/attention.h"
+#include "generators/attention_cpu.h"
 
 namespace attune::generators {
 

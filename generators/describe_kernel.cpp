@@ -1,4 +1,4 @@
-// attune_describe DIR NAME SCHEDULE TARGETS DTYPE HEAD_DIM VALUE_DIM MASK SCORE POSITION [PARAMETER...]
+// attune_describe DIR NAME SCHEDULE TARGETS DTYPE HEAD_DIM VALUE_DIM DEVICE WORD_CHANNELS MASK SCORE POSITION [PARAMETER...]
 //
 // Writes DIR/NAME_kernel.h and DIR/NAME_kernel.cpp: the attune_kernel descriptor of a kernel made by attune_add_kernel. The names
 // of its run-time parameters are those of the mask, or PARAMETERs where the mask is written in C++ (MASK is ""). Exit 1, with a sentence
@@ -16,7 +16,7 @@
 namespace {
 
 struct Kernel {
-    std::string name, schedule, targets, dtype, head_dim, value_dim, mask, score, position;
+    std::string name, schedule, targets, dtype, head_dim, value_dim, device, word_channels, mask, score, position;
     std::vector<std::string> parameters;
 };
 
@@ -43,7 +43,8 @@ std::string source(const Kernel &kernel) {
            "_kernel = {\n    sizeof(attune_kernel), \"" + kernel.name + "\", \"attention\", \"" + kernel.schedule + "\",\n    \"" +
            kernel.targets + "\",\n    ATTUNE_" + kernel.dtype + ", ATTUNE_" + kernel.dtype + ", " + kernel.head_dim + ", " +
            kernel.value_dim + ",\n    " + literal(kernel.mask) + ", " + literal(kernel.score) + ", " + literal(kernel.position) +
-           ",\n    " + std::to_string(kernel.parameters.size()) + ", parameters, " + entry + ",\n    ATTUNE_CPU, 0};\n";
+           ",\n    " + std::to_string(kernel.parameters.size()) + ", parameters, " + entry + ",\n    ATTUNE_" + kernel.device + ", " +
+           kernel.word_channels + "};\n";
 }
 
 bool write(const std::string &path, const std::string &text) {
@@ -85,11 +86,12 @@ bool check_texts(Kernel &kernel) {
 } // namespace
 
 int main(int argc, char **argv) {
-    if (argc < 11) {
-        std::fprintf(stderr, "attune_describe: %d arguments given; 10 are needed\n", argc - 1);
+    if (argc < 13) {
+        std::fprintf(stderr, "attune_describe: %d arguments given; 12 are needed\n", argc - 1);
         return 1;
     }
-    Kernel kernel{argv[2], argv[3], argv[4], upper(argv[5]), argv[6], argv[7], argv[8], argv[9], argv[10], {argv + 11, argv + argc}};
+    Kernel kernel{argv[2],        argv[3], argv[4],  upper(argv[5]), argv[6],  argv[7],
+                  upper(argv[8]), argv[9], argv[10], argv[11],       argv[12], {argv + 13, argv + argc}};
     if (!check_texts(kernel)) return 1;
     // "" in a descriptor: none compiled in, so that each plan may have its own.
     for (std::string *text : {&kernel.score, &kernel.position})

@@ -1,5 +1,7 @@
 #include "mask.h"
 
+#include <algorithm>
+
 #include "terms.h"
 
 namespace attune::text {
@@ -20,6 +22,11 @@ const MaskNode *first_unaligned(const MaskNode &node) {
     for (const MaskNode &operand : node.operands)
         if (const MaskNode *found = first_unaligned(operand)) return found;
     return nullptr;
+}
+
+bool names_term(const MaskNode &node, MaskKind kind) {
+    return node.kind == kind ||
+           std::any_of(node.operands.begin(), node.operands.end(), [kind](const MaskNode &operand) { return names_term(operand, kind); });
 }
 
 } // namespace attune::text

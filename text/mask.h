@@ -88,4 +88,7 @@ int64_t least_number(MaskKind kind);
 /** The first causal, window or dilated that names no alignment, so that it needs an offset or N = M; nullptr if there is none. */
 const MaskNode *first_unaligned(const MaskNode &node);
 
+/** Whether the mask names a term anywhere. */
+bool names_term(const MaskNode &node, MaskKind kind);
+
 } // namespace attune::text

@@ -30,10 +30,16 @@ struct ExplainOptions {
     bool json = false;
 };
 
-/** Who runs the mask: a linked kernel, or the call of CMake's that makes one; on a GPU, why none does. */
+/** Who runs the mask: a linked kernel, or the call of CMake's that makes one, if one can be made; on a GPU, why none does. */
 struct Runner {
     std::string kernel, cmake, refusal;
 };
+
+std::string kernel_line(const ExplainOptions &options) {
+    return fmt::format("attune_add_kernel(my_attention{} MASK \"{}\" HEAD_DIM {}{})", options.device == "cuda" ? " DEVICE cuda" : "",
+                       options.mask.text, options.head_dim,
+                       options.dtype == ATTUNE_F32 ? "" : fmt::format(" DTYPE {}", bench::name_of_type(options.dtype)));
+}
 
 Runner runner_of(const ExplainOptions &options) {
     const bool cuda = options.device == "cuda";
@@ -44,11 +50,10 @@ Runner runner_of(const ExplainOptions &options) {
     desc.device = cuda ? ATTUNE_CUDA : ATTUNE_CPU;
     const Result<AttentionPlan> plan = AttentionPlan::create(desc);
     if (plan) return {plan->kernel_for(options.mask.queries, 1, 1, options.mask.keys)->name, "", ""};
-    if (cuda) return {"", "", plan.status().message};
-    return {"",
-            fmt::format("attune_add_kernel(my_attention MASK \"{}\" HEAD_DIM {}{})", options.mask.text, options.head_dim,
-                        options.dtype == ATTUNE_F32 ? "" : fmt::format(" DTYPE {}", bench::name_of_type(options.dtype))),
-            ""};
+    // On a GPU it may not be the mask that is in the way, and the refusal says whether a kernel of its own would help.
+    const std::string refusal = cuda ? plan.status().message : "";
+    const bool helps = !cuda || refusal.find("attune_add_kernel") != std::string::npos;
+    return {"", helps ? kernel_line(options) : "", refusal};
 }
 
 /** The mask cut up in three ways: as work, and as each picture shows it. */
@@ -109,12 +114,12 @@ void print_report(const ExplainOptions &options, const Grids &grids, const Runne
     fmt::print("skipped  {:.1f} % of the blocks; {:.1f} % are computed and masked\n",
                percent(grids.blocks.count(BlockKind::empty), grids.block_count()),
                percent(grids.blocks.count(BlockKind::partial), grids.block_count()));
-    if (!runner.refusal.empty())
-        fmt::print("kernel   none: {}\n", runner.refusal);
-    else if (runner.cmake.empty())
-        fmt::print("kernel   {}\n", runner.kernel);
-    else
+    if (!runner.cmake.empty())
         fmt::print("kernel   none that is linked in runs it; this line of CMake makes one:\n         {}\n", runner.cmake);
+    else if (!runner.refusal.empty())
+        fmt::print("kernel   none: {}\n", runner.refusal);
+    else
+        fmt::print("kernel   {}\n", runner.kernel);
 }
 
 void explain(const ExplainOptions &options) {

@@ -7,6 +7,8 @@
 // in shared memory at once (dsl::FragmentBlocking). Exit 1, with a sentence on stderr, where something is wrong.
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -151,12 +153,28 @@ void run(const Arguments &arguments) {
     changed.compile({{Halide::OutputFileType::object, path + ".o"}, {Halide::OutputFileType::c_header, path + ".h"}});
 }
 
+/** What Halide throws while it lowers a pipeline passes a change of stacks, which no handler outside sees beyond. */
+[[noreturn]] void end_with_message() {
+    try {
+        if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+    } catch (const Halide::Error &error) {
+        std::cerr << error.what() << "\n";
+    } catch (const std::exception &error) {
+        std::cerr << error.what() << "\n";
+    }
+    std::_Exit(1);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
+    std::set_terminate(end_with_message);
     try {
         run(parse(argc, argv));
         return 0;
+    } catch (const Halide::Error &error) {
+        std::cerr << error.what() << "\n";
+        return 1;
     } catch (const std::exception &error) {
         std::cerr << error.what() << "\n";
         return 1;

@@ -31,6 +31,12 @@ Status check_attention(const attune_attention_plan &plan, const RunCache &cache,
 /** Boolean mask, key lengths, documents, block map, the kernel's parameters and the offsets. */
 Status check_masks(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &shape);
 
+/** The number of the kernel's parameters, and that each is no less than its term takes. */
+Status check_params(const attune_attention_plan &plan, const attune_attention_args &args);
+
+/** An error if a mask of the plan names a term whose tensors, which `tensors` says, aren't given. */
+Status check_needed(const attune_attention_plan &plan, text::MaskKind kind, bool given, const char *tensors);
+
 /** `offset` or `offsets`, whichever is given. */
 Status check_given_offsets(const attune_attention_args &args, const AttentionShape &shape);
 

@@ -12,11 +12,6 @@ using text::MaskKind;
 
 bool names(const attune_attention_plan &plan, MaskKind kind) { return plan.run_time_mask.names(kind) || plan.kernel_mask.names(kind); }
 
-Status check_needed(const attune_attention_plan &plan, MaskKind kind, bool given, const char *tensors) {
-    ATTUNE_REQUIRE(given || !names(plan, kind), "the mask names {}, which needs {}; none is given", text::name_of(kind), tensors);
-    return {};
-}
-
 /** A tensor that only one term reads is a mistake without it. What a mask written in C++ reads isn't known. */
 Status check_wanted(const attune_attention_plan &plan, MaskKind kind, const attune_tensor *tensor, const char *name) {
     ATTUNE_REQUIRE(!tensor || names(plan, kind) || plan.kernel_mask.opaque, "{} is given; the mask has no term {} that it is for", name,
@@ -106,13 +101,6 @@ Status check_block_map(const attune_attention_plan &plan, const attune_attention
     return {};
 }
 
-Status check_params(const attune_attention_plan &plan, const attune_attention_args &args) {
-    const int32_t wanted = plan.kernel->param_count;
-    ATTUNE_REQUIRE(args.param_count == wanted, "param_count is {}; the kernel {} takes {}", args.param_count, plan.kernel->name, wanted);
-    ATTUNE_REQUIRE(wanted == 0 || args.params, "params is NULL; the kernel {} takes {}", plan.kernel->name, wanted);
-    return check_parameters(plan.kernel_mask, args.params);
-}
-
 Status check_offsets(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
     ATTUNE_TRY(check_given_offsets(args, s));
     const bool given = args.has_offset || args.offsets;
@@ -121,6 +109,18 @@ Status check_offsets(const attune_attention_plan &plan, const attune_attention_a
 }
 
 } // namespace
+
+Status check_needed(const attune_attention_plan &plan, MaskKind kind, bool given, const char *tensors) {
+    ATTUNE_REQUIRE(given || !names(plan, kind), "the mask names {}, which needs {}; none is given", text::name_of(kind), tensors);
+    return {};
+}
+
+Status check_params(const attune_attention_plan &plan, const attune_attention_args &args) {
+    const int32_t wanted = plan.kernel->param_count;
+    ATTUNE_REQUIRE(args.param_count == wanted, "param_count is {}; the kernel {} takes {}", args.param_count, plan.kernel->name, wanted);
+    ATTUNE_REQUIRE(wanted == 0 || args.params, "params is NULL; the kernel {} takes {}", plan.kernel->name, wanted);
+    return check_parameters(plan.kernel_mask, args.params);
+}
 
 Status check_given_offsets(const attune_attention_args &args, const AttentionShape &s) {
     ATTUNE_REQUIRE(!args.offsets || !args.has_offset, "offset is {} and offsets is given too; only one may be", args.offset);

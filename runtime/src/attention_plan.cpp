@@ -43,26 +43,11 @@ Status check_kernel_width(const char *name, int32_t compiled, int64_t wanted) {
     return {};
 }
 
-/** A kernel of the caller's own must be what the descriptor asks for. */
-Status take_kernel(const attune_attention_desc &desc, attune_attention_plan &plan) {
-    const attune_kernel &kernel = *desc.kernel;
-    ATTUNE_TRY(check_kernel(kernel, "attention"));
-    ATTUNE_REQUIRE(kernel.dtype == desc.dtype, "desc.dtype is {}; the kernel {} is compiled for {}", type_name(desc.dtype), kernel.name,
-                   type_name(kernel.dtype));
-    ATTUNE_REQUIRE((desc.cache_dtype == ATTUNE_I8) == (kernel.cache_dtype == ATTUNE_I8),
-                   "desc.cache_dtype is {}; the kernel {} is compiled for keys and values of {}",
-                   type_name(desc.cache_dtype ? desc.cache_dtype : desc.dtype), kernel.name, type_name(kernel.cache_dtype));
-    ATTUNE_TRY(check_kernel_width("head_dim", kernel.head_dim, plan.head_dim));
-    ATTUNE_TRY(check_kernel_width("value_dim", kernel.value_dim, plan.value_dim));
-    ATTUNE_REQUIRE(!desc.schedule || std::strcmp(desc.schedule, kernel.schedule) == 0,
-                   "desc.schedule is \"{}\"; the kernel {} is compiled with \"{}\"", desc.schedule, kernel.name, kernel.schedule);
-    plan.kernel = &kernel;
-    plan.own_kernel = !is_prebuilt(kernel);
-    return {};
-}
-
 Status choose_kernel(const attune_attention_desc &desc, attune_attention_plan &plan) {
-    if (desc.kernel) return take_kernel(desc, plan);
+    if (desc.kernel) {
+        ATTUNE_TRY(take_kernel(desc, plan));
+        return check_machine(*plan.kernel);
+    }
     const char *schedule = desc.schedule ? desc.schedule : default_schedule;
     const auto query = [&](const char *name) {
         return KernelQuery{"attention", name, desc.dtype, plan.head_dim, plan.value_dim, desc.cache_dtype == ATTUNE_I8};
@@ -115,6 +100,23 @@ const attune_kernel &kernel_for(const attune_attention_plan &plan, const attune_
     const bool weights = args.weights || args.scores;
     if (plan.steady_kernel && weights && args.temperature < least_decoded_temperature) return *plan.steady_kernel;
     return plan.decode_kernel && !weights && is_decoding(plan, shape) ? *plan.decode_kernel : *plan.kernel;
+}
+
+Status take_kernel(const attune_attention_desc &desc, attune_attention_plan &plan) {
+    const attune_kernel &kernel = *desc.kernel;
+    ATTUNE_TRY(check_kernel(kernel, "attention", desc.device));
+    ATTUNE_REQUIRE(kernel.dtype == desc.dtype, "desc.dtype is {}; the kernel {} is compiled for {}", type_name(desc.dtype), kernel.name,
+                   type_name(kernel.dtype));
+    ATTUNE_REQUIRE((desc.cache_dtype == ATTUNE_I8) == (kernel.cache_dtype == ATTUNE_I8),
+                   "desc.cache_dtype is {}; the kernel {} is compiled for keys and values of {}",
+                   type_name(desc.cache_dtype ? desc.cache_dtype : desc.dtype), kernel.name, type_name(kernel.cache_dtype));
+    ATTUNE_TRY(check_kernel_width("head_dim", kernel.head_dim, plan.head_dim));
+    ATTUNE_TRY(check_kernel_width("value_dim", kernel.value_dim, plan.value_dim));
+    ATTUNE_REQUIRE(!desc.schedule || std::strcmp(desc.schedule, kernel.schedule) == 0,
+                   "desc.schedule is \"{}\"; the kernel {} is compiled with \"{}\"", desc.schedule, kernel.name, kernel.schedule);
+    plan.kernel = &kernel;
+    plan.own_kernel = !is_prebuilt(kernel);
+    return {};
 }
 
 Status make_plan(const attune_attention_desc *desc, attune_attention_plan &plan) {

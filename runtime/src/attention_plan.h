@@ -36,6 +36,9 @@ struct AttentionShape;
  * threads. */
 const attune_kernel &kernel_for(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &shape);
 
+/** Takes desc.kernel, which must be what the descriptor asks for. Whether this machine runs it is another question. */
+Status take_kernel(const attune_attention_desc &desc, attune_attention_plan &plan);
+
 /** `desc` has been checked. */
 Status make_cuda_plan(const attune_attention_desc &desc, attune_attention_plan &plan);
 

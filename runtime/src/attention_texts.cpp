@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "cuda_mask.h"
 #include "tensor.h"
 
 namespace attune::runtime {
@@ -29,19 +30,28 @@ std::string text_of(const char *compiled, const char *given) {
     return is_given(text) ? text : "";
 }
 
+/** The schedule to name, "" for the one that attune_add_kernel takes by itself. On ATTUNE_CUDA no kernel has been chosen yet. */
+std::string schedule_of(const attune_attention_desc &desc, const attune_attention_plan &plan) {
+    const bool cuda = plan.device == ATTUNE_CUDA;
+    const std::string usual = !cuda ? default_schedule : desc.dtype == ATTUNE_F32 ? "simt" : "mma";
+    const char *schedule = plan.kernel ? plan.kernel->schedule : desc.schedule;
+    return !schedule || schedule == usual ? "" : schedule;
+}
+
 /** What to write so that everything the plan asks for is compiled in. */
 std::string kernel_line(const attune_attention_desc &desc, const attune_attention_plan &plan) {
-    const attune_kernel &kernel = *plan.kernel;
-    const std::string own = text_of(kernel.mask, nullptr), score = text_of(kernel.score, desc.score);
-    const std::string position = text_of(kernel.position, desc.position);
+    const char *mask = plan.kernel ? plan.kernel->mask : "", *compiled_score = plan.kernel ? plan.kernel->score : "";
+    const std::string own = text_of(mask, nullptr), score = text_of(compiled_score, desc.score);
+    const std::string position = text_of(plan.kernel ? plan.kernel->position : "", desc.position), schedule = schedule_of(desc, plan);
     std::string line = "attune_add_kernel(my_attention";
+    if (plan.device == ATTUNE_CUDA) line += " DEVICE cuda";
     line += argument("MASK", own.empty() ? desc.mask : formatted("({}) & ({})", own, desc.mask));
     if (!score.empty()) line += argument("SCORE", score);
     if (!position.empty()) line += argument("POSITION", position);
     line += formatted(" HEAD_DIM {}", plan.head_dim);
     if (plan.value_dim != plan.head_dim) line += formatted(" VALUE_DIM {}", plan.value_dim);
-    if (kernel.dtype != ATTUNE_F32) line += formatted(" DTYPE {}", type_name(kernel.dtype));
-    if (std::strcmp(kernel.schedule, default_schedule) != 0) line += formatted(" SCHEDULE {}", kernel.schedule);
+    if (desc.dtype != ATTUNE_F32) line += formatted(" DTYPE {}", type_name(desc.dtype));
+    if (!schedule.empty()) line += " SCHEDULE " + schedule;
     return line + ")";
 }
 
@@ -55,12 +65,19 @@ Status check_run_time_mask(const attune_attention_desc &desc, const attune_atten
                 tensor ? "tensor under | or !" : text::name_of(term->kind), in_one_line(desc.mask), kernel_line(desc, plan));
 }
 
+/** On ATTUNE_CUDA: one window and lengths. What else there is a kernel may have compiled in, but for maps of blocks. */
+Status take_cuda_mask(const attune_attention_desc &desc, attune_attention_plan &plan) {
+    const Status status = read_cuda_mask(plan.run_time_mask.mask, plan.cuda_mask);
+    if (status.ok() || plan.run_time_mask.names(text::MaskKind::blocks)) return status;
+    return fail(status.code, "{}; write {} in CMake, and hand the plan my_attention_kernel", status.message, kernel_line(desc, plan));
+}
+
 Status take_mask(const attune_attention_desc &desc, attune_attention_plan &plan) {
     if (plan.own_kernel) ATTUNE_TRY(parse_kernel_mask(*plan.kernel, plan.kernel_mask));
     // The same mask twice is that mask, which the kernel has compiled in.
     if (plan.own_kernel && desc.mask && desc.mask[0] && std::strcmp(desc.mask, plan.kernel->mask) == 0) return {};
     ATTUNE_TRY(parse_run_time_mask(desc.mask, plan.run_time_mask));
-    return check_run_time_mask(desc, plan);
+    return plan.device == ATTUNE_CUDA ? take_cuda_mask(desc, plan) : check_run_time_mask(desc, plan);
 }
 
 Status check_single(const char *name, const char *given, const char *compiled, const attune_kernel &kernel) {
@@ -78,7 +95,8 @@ Status take_score(const attune_attention_desc &desc, attune_attention_plan &plan
     text::ScoreResult parsed = text::parse_score(text);
     ATTUNE_REQUIRE(parsed.ok(), "{}score, {}", plan.score_compiled_in ? "kernel." : "", parsed.error);
     plan.score = std::move(parsed.score);
-    return {};
+    if (plan.device != ATTUNE_CUDA || !plan.score.find(text::ScoreKind::t5)) return {};
+    return fail(ATTUNE_UNSUPPORTED, "the score has t5; on device cuda it must be made of softcap, alibi and bias alone");
 }
 
 Status take_position(const attune_attention_desc &desc, attune_attention_plan &plan) {

@@ -26,6 +26,22 @@ HalideBuffer bias_buffer(const attune_attention_args &args, const AttentionShape
     return HalideBuffer(bias, {s.batch, s.heads, s.queries, s.keys});
 }
 
+/** A tensor of cells or of tokens that a compiled-in mask reads, stretched over the axes that it leaves out. */
+HalideBuffer mask_buffer(const attune_tensor *given, const attune_tensor &q, attune_type type, std::initializer_list<int64_t> extents) {
+    const attune_tensor tensor = or_nothing(given, q, type, static_cast<int32_t>(extents.size()));
+    return given ? HalideBuffer(tensor, extents) : HalideBuffer(tensor, tensor.rank);
+}
+
+const attune_tensor *query_documents_of(const attune_attention_args &args) {
+    return args.query_documents ? args.query_documents : args.documents;
+}
+
+/** 1 where key lengths hold beside the masks, 2 where the kernel's own alone reads them, 0 where there are none. */
+int32_t use_lengths_of(const attune_attention_plan &plan, const attune_attention_args &args) {
+    if (!args.key_lengths) return 0;
+    return plan.kernel_mask.names(text::MaskKind::lengths) && !plan.cuda_mask.lengths ? 2 : 1;
+}
+
 /** The block table of a cache. */
 HalideBuffer pages_buffer(const attune_attention_args &args) {
     const attune_tensor table = or_nothing(args.cache ? args.cache->block_table : nullptr, args.q, ATTUNE_I32, 2);
@@ -54,11 +70,14 @@ public:
         : kernel_(kernel), q_(args.q, 4), k_(args.k, 4), v_(args.v, 4), lengths_(vector_buffer(args.key_lengths, args.q, ATTUNE_I32)),
           offsets_(vector_buffer(window.use_offsets ? args.offsets : nullptr, args.q, ATTUNE_I32)),
           sinks_(vector_buffer(args.sinks, args.q, ATTUNE_F32)), bias_(bias_buffer(args, s)), pages_(pages_buffer(args)), out_(args.out, 4),
-          lse_(lse, 3), use_lengths_(args.key_lengths != nullptr), use_offsets_(window.use_offsets), use_sinks_(args.sinks != nullptr),
+          lse_(lse, 3), use_lengths_(use_lengths_of(plan, args)), use_offsets_(window.use_offsets), use_sinks_(args.sinks != nullptr),
           use_bias_(args.bias != nullptr), use_alibi_(plan.score.find(ScoreKind::alibi) != nullptr),
           use_pages_(args.cache && args.cache->block_table), offset_(window.offset), left_(window.left), right_(window.right),
           keys_(static_cast<int32_t>(s.keys)), scale_(scale_of(args, s.head_dim)), softcap_(softcap_of(plan, args)),
-          temperature_(kernel_temperature(args.temperature)) {
+          temperature_(kernel_temperature(args.temperature)), own_(plan.own_kernel), mask_offset_(window.mask_offset), params_(args.params),
+          param_count_(args.param_count), query_documents_(mask_buffer(query_documents_of(args), args.q, ATTUNE_I32, {s.batch, s.queries})),
+          key_documents_(mask_buffer(args.documents, args.q, ATTUNE_I32, {s.batch, s.keys})),
+          attend_(mask_buffer(args.boolean_mask, args.q, ATTUNE_BOOL, {s.batch, s.heads, s.queries, s.keys})) {
         if (kernel.word_channels != 2) return;
         for (HalideBuffer *buffer : {&q_, &k_, &v_, &out_})
             buffer->use_words();
@@ -68,30 +87,47 @@ public:
     }
 
     Status run(Call &call) {
+        append_own();
         append({out_.get(), lse_.get()});
         return run_kernel(kernel_, arguments_, call);
     }
 
     /** Of a kernel that splits keys. */
     Status run_split(int32_t keys_per_chunk, HalideBuffer &partial, Call &call) {
-        append({&keys_per_chunk, out_.get(), lse_.get(), partial.get()});
+        append({&keys_per_chunk});
+        append_own();
+        append({out_.get(), lse_.get(), partial.get()});
         return run_kernel(kernel_, arguments_, call);
     }
 
 private:
     static constexpr int common = 22; // arguments of every kernel before its outputs, user_context among them
 
-    void append(std::initializer_list<void *> last) { std::copy(last.begin(), last.end(), arguments_ + common); }
+    static constexpr int of_own = 4 + most_cuda_params; // of kernels of attune_add_kernel alone
+
+    void append(std::initializer_list<void *> more) { next_ = std::copy(more.begin(), more.end(), next_); }
+    void append_own() {
+        if (!own_) return;
+        append({&mask_offset_, query_documents_.get(), key_documents_.get(), attend_.get()});
+        for (int32_t i = 0; i < param_count_; ++i)
+            append({const_cast<int32_t *>(&params_[i])});
+    }
 
     const attune_kernel &kernel_;
     HalideBuffer q_, k_, v_, lengths_, offsets_, sinks_, bias_, pages_, out_, lse_;
     int32_t use_lengths_, use_offsets_, use_sinks_, use_bias_, use_alibi_, use_pages_;
     int32_t offset_, left_, right_, keys_;
     float scale_, softcap_, temperature_;
-    void *arguments_[common + 4] = {nullptr,      q_.get(),    k_.get(),      v_.get(),      lengths_.get(), offsets_.get(),
-                                    sinks_.get(), bias_.get(), pages_.get(),  &use_lengths_, &use_offsets_,  &use_sinks_,
-                                    &use_bias_,   &use_alibi_, &use_pages_,   &offset_,      &left_,         &right_,
-                                    &scale_,      &softcap_,   &temperature_, &keys_};
+    bool own_;
+    int32_t mask_offset_;
+    const int32_t *params_;
+    int32_t param_count_;
+    HalideBuffer query_documents_, key_documents_, attend_;
+    void *arguments_[common + of_own + 4] = {nullptr,      q_.get(),    k_.get(),      v_.get(),      lengths_.get(), offsets_.get(),
+                                             sinks_.get(), bias_.get(), pages_.get(),  &use_lengths_, &use_offsets_,  &use_sinks_,
+                                             &use_bias_,   &use_alibi_, &use_pages_,   &offset_,      &left_,         &right_,
+                                             &scale_,      &softcap_,   &temperature_, &keys_};
+    void **next_ = arguments_ + common;
 };
 
 /** The caller's log-sum-exp, or scratch for it: kernels always write it. */

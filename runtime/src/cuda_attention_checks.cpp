@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "attention_operands.h"
 #include "cuda_attention.h"
@@ -15,31 +16,68 @@ using text::ScoreKind;
 
 constexpr int64_t word_alignment = 16; // bytes that a kernel of words reads at once
 
+Status refused(const char *name) {
+    return fail(
+        ATTUNE_UNSUPPORTED,
+        "{} is given; attention on device cuda takes lse, bias, sinks, key_lengths, offsets and a cache beside q, k, v and out, and "
+        "what a mask of attune_add_kernel names",
+        name);
+}
+
 /** What attention on the CPU takes beside this. */
 Status check_refused(const attune_attention_args &args) {
     const struct {
         const char *name;
         bool given;
-    } refused[] = {{"weights", args.weights != nullptr},
-                   {"scores", args.scores != nullptr},
-                   {"boolean_mask", args.boolean_mask != nullptr},
-                   {"documents", args.documents != nullptr},
-                   {"query_documents", args.query_documents != nullptr},
-                   {"document_starts", args.document_starts != nullptr},
-                   {"block_map", args.block_map != nullptr},
-                   {"t5_table", args.t5_table != nullptr},
-                   {"positions", args.positions != nullptr},
-                   {"key_positions", args.key_positions != nullptr},
-                   {"position_table", args.position_table != nullptr},
-                   {"dropout", args.dropout != 0},
-                   {"params", args.param_count != 0}};
-    for (const auto &argument : refused)
-        if (argument.given)
-            return fail(ATTUNE_UNSUPPORTED,
-                        "{} is given; attention on device cuda takes lse, bias, sinks, key_lengths, offsets and a cache beside q, "
-                        "k, v and out",
-                        argument.name);
+    } arguments[] = {{"weights", args.weights != nullptr},
+                     {"scores", args.scores != nullptr},
+                     {"document_starts", args.document_starts != nullptr},
+                     {"block_map", args.block_map != nullptr},
+                     {"t5_table", args.t5_table != nullptr},
+                     {"positions", args.positions != nullptr},
+                     {"key_positions", args.key_positions != nullptr},
+                     {"position_table", args.position_table != nullptr},
+                     {"dropout", args.dropout != 0}};
+    for (const auto &argument : arguments)
+        if (argument.given) return refused(argument.name);
     return {};
+}
+
+/** Whether the kernel's mask may read what a term is for: what a mask written in C++ reads isn't known. */
+bool reads(const attune_attention_plan &plan, text::MaskKind kind) {
+    return plan.own_kernel && (plan.kernel_mask.opaque || plan.kernel_mask.names(kind));
+}
+
+/** i32 ids of all keys or queries: [B, tokens] or [1, tokens]. */
+Status check_device_ids(const attune_tensor *ids, const char *name, int64_t batch, int64_t tokens, const char *reason) {
+    if (!ids) return {};
+    ATTUNE_TRY(check_tensor(*ids, {name, ATTUNE_I32, 2, 2, Role::input, false, ATTUNE_CUDA}));
+    ATTUNE_REQUIRE(ids->extent[0] == batch || ids->extent[0] == 1, "{}.extent[0] is {}; it must be 1 or {}, the batch of q", name,
+                   ids->extent[0], batch);
+    ATTUNE_REQUIRE(ids->extent[1] == tokens, "{}.extent[1] is {}; it must be {}, {}", name, ids->extent[1], tokens, reason);
+    return {};
+}
+
+Status check_device_documents(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
+    for (const auto &[tensor, name] : {std::pair{args.documents, "documents"}, {args.query_documents, "query_documents"}})
+        if (tensor && !reads(plan, text::MaskKind::documents)) return refused(name);
+    ATTUNE_TRY(check_needed(plan, text::MaskKind::documents, args.documents, "documents"));
+    ATTUNE_REQUIRE(!args.query_documents || args.documents, "query_documents is given and documents is NULL; keys need ids too");
+    ATTUNE_TRY(check_device_ids(args.documents, "documents", s.batch, s.keys, "the keys of k"));
+    ATTUNE_TRY(check_device_ids(args.query_documents, "query_documents", s.batch, s.queries, "the queries of q"));
+    ATTUNE_REQUIRE(!args.documents || args.query_documents || s.queries == s.keys,
+                   "query_documents is NULL, and N = {} differs from M = {}; queries need ids of their own", s.queries, s.keys);
+    return {};
+}
+
+/** What the kernel's mask reads. */
+Status check_compiled_mask(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
+    if (args.param_count != 0 && !plan.own_kernel) return refused("params");
+    ATTUNE_TRY(check_params(plan, args));
+    if (args.boolean_mask && !reads(plan, text::MaskKind::tensor)) return refused("boolean_mask");
+    ATTUNE_TRY(check_needed(plan, text::MaskKind::tensor, args.boolean_mask, "boolean_mask"));
+    ATTUNE_TRY(check_score_tensor(args.boolean_mask, "boolean_mask", ATTUNE_BOOL, s, ATTUNE_CUDA));
+    return check_device_documents(plan, args, s);
 }
 
 /** One i32 for each batch item, on the device: its values are for the kernel to clamp. */
@@ -91,8 +129,15 @@ Status check_sizes(const attune_kernel &kernel, const attune_attention_args &arg
     const struct {
         const char *name;
         const attune_tensor *tensor;
-    } tensors[] = {{"q", &args.q},     {name_of_keys(args), &args.k}, {name_of_values(args), &args.v},
-                   {"out", &args.out}, {"bias", args.bias},           {"lse", args.lse}};
+    } tensors[] = {{"q", &args.q},
+                   {name_of_keys(args), &args.k},
+                   {name_of_values(args), &args.v},
+                   {"out", &args.out},
+                   {"bias", args.bias},
+                   {"lse", args.lse},
+                   {"boolean_mask", args.boolean_mask},
+                   {"documents", args.documents},
+                   {"query_documents", args.query_documents}};
     for (const auto &[name, tensor] : tensors) {
         if (!tensor) continue;
         const int64_t unit = tensor->type == args.q.type && kernel.word_channels == 2 ? 2 : 1;
@@ -109,10 +154,10 @@ Status check_inputs(const attune_attention_plan &plan, const attune_attention_ar
     ATTUNE_TRY(check_lse(args.lse, s, ATTUNE_CUDA));
     ATTUNE_REQUIRE(!args.offsets || !args.has_offset, "offset is {} and offsets is given too; only one may be", args.offset);
     ATTUNE_TRY(check_device_integers(args.offsets, "offsets", s));
-    ATTUNE_REQUIRE(args.key_lengths || args.cache || !plan.cuda_mask.lengths,
-                   "the mask names lengths, which needs key_lengths; none is given");
+    ATTUNE_TRY(check_needed(plan, text::MaskKind::lengths, args.key_lengths || args.cache, "key_lengths"));
     ATTUNE_TRY(check_device_integers(args.key_lengths, "key_lengths", s));
     ATTUNE_REQUIRE(args.bias || !plan.score.find(ScoreKind::bias), "the score names bias, which needs a tensor bias; none is given");
+    ATTUNE_TRY(check_compiled_mask(plan, args, s));
     ATTUNE_TRY(check_score_tensor(args.bias, "bias", ATTUNE_F32, s, ATTUNE_CUDA));
     ATTUNE_TRY(check_sinks(args.sinks, s, ATTUNE_CUDA));
     return check_numbers(plan, args);
@@ -121,9 +166,11 @@ Status check_inputs(const attune_attention_plan &plan, const attune_attention_ar
 Status place_mask(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s, CudaWindow &window) {
     const bool of_items = args.offsets || (args.cache && !args.has_offset), given = args.has_offset || of_items;
     ATTUNE_TRY(check_alignment(plan.run_time_mask, s.queries, s.keys, given));
+    ATTUNE_TRY(check_alignment(plan.kernel_mask, s.queries, s.keys, given));
     ATTUNE_TRY(check_score_alignment(plan.score, s.queries, s.keys, given));
     const text::ScoreTerm *alibi = plan.score.find(ScoreKind::alibi);
     CudaPositions at = {s.queries, s.keys, args.has_offset != 0, of_items, args.offset, alibi != nullptr, {}};
+    at.compiled_in = plan.kernel_mask.opaque || text::first_unaligned(plan.kernel_mask.mask.root) != nullptr;
     if (alibi) at.alibi = alibi->alignment;
     return place_cuda_mask(plan.cuda_mask, at, window);
 }

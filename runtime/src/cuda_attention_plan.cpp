@@ -1,7 +1,8 @@
 #include <cstring>
 
 #include "attention_plan.h"
-#include "cuda_device.h"
+#include "attention_texts.h"
+#include "cuda_attention.h"
 #include "error.h"
 #include "registry.h"
 #include "tensor.h"
@@ -21,7 +22,6 @@ Status check_cuda_desc(const attune_attention_desc &desc) {
     const auto refused = [](const char *name, const char *what) {
         return fail(ATTUNE_UNSUPPORTED, "desc.{} is given; attention on device cuda {}", name, what);
     };
-    if (desc.kernel) return refused("kernel", "runs prebuilt kernels alone");
     if (is_given(desc.position)) return refused("position", "takes none: attune_rotary applies one to q and k beforehand");
     if (desc.cache_dtype == ATTUNE_I8) return refused("cache_dtype ATTUNE_I8", "has caches of dtype alone");
     return {};
@@ -46,25 +46,25 @@ Status choose_cuda_kernel(const attune_attention_desc &desc, const CudaDevice &d
     return plain.ok() || status.ok() ? plain : status;
 }
 
-Status take_cuda_score(const char *text, attune_attention_plan &plan) {
-    if (!text) return {};
-    text::ScoreResult parsed = text::parse_score(text);
-    ATTUNE_REQUIRE(parsed.ok(), "score, {}", parsed.error);
-    plan.score = std::move(parsed.score);
-    if (!plan.score.find(text::ScoreKind::t5)) return {};
-    return fail(ATTUNE_UNSUPPORTED, "the score has t5; on device cuda it must be made of softcap, alibi and bias alone");
+/** What the arguments of a run have room for. */
+Status check_own_kernel(const attune_kernel &kernel) {
+    ATTUNE_REQUIRE(kernel.param_count <= most_cuda_params, "kernel.param_count is {}; on device cuda it must be at most {}",
+                   kernel.param_count, most_cuda_params);
+    return {};
 }
 
 } // namespace
 
 Status make_cuda_plan(const attune_attention_desc &desc, attune_attention_plan &plan) {
     ATTUNE_TRY(check_cuda_desc(desc));
-    ATTUNE_TRY(parse_run_time_mask(desc.mask, plan.run_time_mask));
-    ATTUNE_TRY(read_cuda_mask(plan.run_time_mask.mask, plan.cuda_mask));
-    ATTUNE_TRY(take_cuda_score(desc.score, plan));
+    if (desc.kernel) {
+        ATTUNE_TRY(take_kernel(desc, plan));
+        ATTUNE_TRY(check_own_kernel(*plan.kernel));
+    }
+    ATTUNE_TRY(take_texts(desc, plan));
     CudaDevice device;
     ATTUNE_TRY(find_cuda_device(device));
-    return choose_cuda_kernel(desc, device, plan);
+    return desc.kernel ? check_machine(*plan.kernel, device.capability) : choose_cuda_kernel(desc, device, plan);
 }
 
 } // namespace attune::runtime

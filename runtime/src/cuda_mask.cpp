@@ -44,6 +44,7 @@ int64_t offset_for(Alignment alignment, const CudaPositions &at) {
 /** Each item's own offset holds for terms without an alignment, and then one window can't hold for the others. */
 Status check_one_kind(const CudaMask &mask, const CudaPositions &at, bool &use_offsets) {
     bool named = at.use_alibi && at.alibi != Alignment::unnamed, unnamed = at.use_alibi && at.alibi == Alignment::unnamed;
+    unnamed = unnamed || at.compiled_in;
     for (const CudaMask::Window &term : mask.windows)
         (term.alignment == Alignment::unnamed ? unnamed : named) = true;
     use_offsets = at.has_offsets && unnamed;
@@ -77,6 +78,7 @@ Status place_cuda_mask(const CudaMask &mask, const CudaPositions &at, CudaWindow
         if (term.left < no_limit) left = std::min(left, term.left - moved);
         if (term.right < no_limit) right = std::min(right, term.right + moved);
     }
+    window.mask_offset = static_cast<int32_t>(offset_for(Alignment::unnamed, at));
     window.offset = static_cast<int32_t>(offset);
     window.left = static_cast<int32_t>(std::max(left, -no_limit));
     window.right = static_cast<int32_t>(std::max(right, -no_limit));

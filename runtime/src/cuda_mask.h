@@ -33,12 +33,14 @@ struct CudaPositions {
     int64_t offset;
     bool use_alibi;
     text::Alignment alibi;
+    bool compiled_in = false; // a mask that is compiled in looks at the offset
 };
 
 /** Query i attends to keys i + offset - left ... i + offset + right, with its item's own offset in the place of `offset` where
  * `use_offsets`. */
 struct CudaWindow {
     bool use_offsets = false;
+    int32_t mask_offset = 0; // the offset that a mask that is compiled in counts from
     int32_t offset = 0, left = static_cast<int32_t>(no_limit), right = static_cast<int32_t>(no_limit);
 };
 

@@ -62,6 +62,7 @@ BatchItems::BatchItems(const attune_attention_args &args, const attune_tensor &l
         if (given) own = items_of(*given, first, count), given = &own;
     };
     take(args_.bias, bias_), take(args_.key_lengths, lengths_), take(args_.offsets, offsets_);
+    take(args_.boolean_mask, boolean_mask_), take(args_.documents, documents_), take(args_.query_documents, query_documents_);
     if (paged) cache_ = *args.cache, args_.cache = &cache_, take(cache_.block_table, pages_);
 }
 

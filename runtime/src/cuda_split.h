@@ -12,7 +12,7 @@ bool splits_keys(const attune_kernel &kernel);
 /** Depends on M alone, so that results depend on neither the batch nor how large the GPU is. */
 int64_t keys_per_chunk(int64_t keys);
 
-/** The axes of `partial`, in elements of f32 (see generators/attention_mma.cpp and attention_simt.cpp). */
+/** The axes of `partial`, in elements of f32 (see generators/cuda/attention_fragments.h and attention_tiles.h). */
 struct ChunkStateSize {
     ChunkStateSize(const attune_kernel &kernel, const AttentionShape &shape);
 
@@ -44,6 +44,7 @@ public:
 private:
     attune_attention_args args_;
     attune_tensor lse_, bias_ = {}, lengths_ = {}, offsets_ = {}, pages_ = {};
+    attune_tensor boolean_mask_ = {}, documents_ = {}, query_documents_ = {};
     attune_cache cache_ = {};
 };
 

@@ -69,11 +69,6 @@ void split(const MaskNode &node, PlanMask &mask) {
     }
 }
 
-bool names_term(const MaskNode &node, MaskKind kind) {
-    return node.kind == kind ||
-           std::any_of(node.operands.begin(), node.operands.end(), [kind](const MaskNode &operand) { return names_term(operand, kind); });
-}
-
 const MaskNode *find_without_intervals(const MaskNode &node) {
     if (node.operands.empty()) return node.kind == MaskKind::none || is_interval_term(node.kind) ? nullptr : &node;
     for (const MaskNode &operand : node.operands)
@@ -98,7 +93,7 @@ Status narrow_opaque(int64_t queries, int64_t offset, int32_t &narrowed) {
 
 } // namespace
 
-bool PlanMask::names(MaskKind kind) const { return names_term(mask.root, kind); }
+bool PlanMask::names(MaskKind kind) const { return text::names_term(mask.root, kind); }
 
 const MaskNode *first_without_intervals(const PlanMask &mask) { return find_without_intervals(mask.rest); }
 

@@ -100,12 +100,16 @@ Status find_kernel(const KernelQuery &query, const attune_kernel *&found) {
         if (fit(kernel, query) > (best ? fit(*best, query) : -1)) best = &kernel;
     });
     if (!best) return no_kernel(query);
-    ATTUNE_TRY(query.device == ATTUNE_CUDA ? check_gpu(*best, query.capability) : check_cpu(*best));
+    ATTUNE_TRY(check_machine(*best, query.capability));
     found = best;
     return {};
 }
 
-Status check_kernel(const attune_kernel &kernel, const char *operation) {
+Status check_machine(const attune_kernel &kernel, int capability) {
+    return kernel.device == ATTUNE_CUDA ? check_gpu(kernel, capability) : check_cpu(kernel);
+}
+
+Status check_kernel(const attune_kernel &kernel, const char *operation, attune_device device) {
     ATTUNE_TRY(check_struct(&kernel, "kernel", "attune_add_kernel's descriptor, built against the same attune.h"));
     ATTUNE_REQUIRE(kernel.name && kernel.operation && kernel.schedule && kernel.targets && kernel.mask && kernel.score && kernel.position &&
                        kernel.call,
@@ -114,9 +118,8 @@ Status check_kernel(const attune_kernel &kernel, const char *operation) {
     ATTUNE_REQUIRE(equal(kernel.operation, operation), "kernel.operation is \"{}\"; it must be \"{}\"", kernel.operation, operation);
     ATTUNE_REQUIRE(kernel.param_count == 0 || (kernel.param_count > 0 && kernel.params),
                    "kernel.param_count is {}; it must be 0 or more, with kernel.params their names", kernel.param_count);
-    ATTUNE_REQUIRE(kernel.device == ATTUNE_CPU, "kernel.device is {}; kernels of attune_add_kernel are for cpu",
-                   device_name(kernel.device));
-    return check_cpu(kernel);
+    ATTUNE_REQUIRE(kernel.device == device, "kernel.device is {}; desc.device is {}", device_name(kernel.device), device_name(device));
+    return {};
 }
 
 } // namespace attune::runtime

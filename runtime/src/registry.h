@@ -22,8 +22,11 @@ struct KernelQuery {
  * UNSUPPORTED where no kernel takes the type and widths or the CPU or GPU runs none; the sentence lists what there is. */
 Status find_kernel(const KernelQuery &query, const attune_kernel *&found);
 
-/** Checks a descriptor that attune_add_kernel emitted, or says that it isn't one, and that this CPU runs it. */
-Status check_kernel(const attune_kernel &kernel, const char *operation);
+/** Checks a descriptor that attune_add_kernel emitted for the device, or says that it isn't one. */
+Status check_kernel(const attune_kernel &kernel, const char *operation, attune_device device);
+
+/** UNSUPPORTED where this CPU, or a GPU of this capability, can't run the kernel. */
+Status check_machine(const attune_kernel &kernel, int capability = 0);
 
 /** True for one of the linked kernels that have no mask, score or position compiled in. */
 bool is_prebuilt(const attune_kernel &kernel);

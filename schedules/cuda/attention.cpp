@@ -96,7 +96,8 @@ void Plan::scores() const {
     threads(keys(score), {r, k}, {}, x, y);
     for (size_t stage = 0; stage < t.stages.size(); stage++)
         threads(keys(score.update(int(stage))), {r, k}, {t.stages[stage].x}, x, y);
-    threads(keys(score.update(int(t.stages.size()))), {r, k}, {}, x, y);
+    for (int plain = int(t.stages.size()); plain < score.num_update_definitions(); plain++)
+        threads(keys(score.update(plain)), {r, k}, {}, x, y);
 }
 
 void Plan::weights() const {

@@ -42,7 +42,7 @@ protected:
         GTEST_SKIP() << kernel().name << " is for capability 9.0";
     }
 
-    const attune_kernel &kernel() const { return *GetParam(); }
+    const attune_kernel &kernel() const { return own_kernel ? *own_kernel : *GetParam(); }
     attune_type type() const { return kernel().dtype; }
 
     AttentionProblem problem(int64_t queries, int64_t keys, int64_t batch = 1, int64_t query_heads = 2, int64_t key_heads = 1) {
@@ -54,6 +54,7 @@ protected:
         AttentionDesc desc;
         desc.dtype = type(), desc.head_dim = p.dim(), desc.schedule = kernel().schedule, desc.device = ATTUNE_CUDA;
         desc.mask = p.mask, desc.score = p.score_text();
+        if (own_kernel) desc.kernel = own_kernel, desc.mask = mask_beside, desc.score = own_kernel->score[0] ? "none" : p.score_text();
         return AttentionPlan::create(desc);
     }
 
@@ -68,14 +69,19 @@ protected:
         const attune_tensor out_there = memory.upload(out.view()), lse_there = memory.upload(lse.view());
         AttentionArgs args(memory.upload(q.view()), memory.upload(k.view()), memory.upload(v.view()), out_there);
         if (with_lse) args.lse = &lse_there;
-        attune_tensor lengths, offsets, bias, sinks;
+        attune_tensor lengths, offsets, bias, sinks, documents, query_documents, boolean_mask;
         if (!p.key_lengths.empty()) lengths = integers(p.key_lengths, memory), args.key_lengths = &lengths;
         if (!p.offsets.empty()) offsets = integers(p.offsets, memory), args.offsets = &offsets;
         if (p.bias) bias = memory.upload(p.bias->view()), args.bias = &bias;
+        if (p.documents) documents = ids(*p.documents, memory), args.documents = &documents;
+        if (p.query_documents) query_documents = ids(*p.query_documents, memory), args.query_documents = &query_documents;
+        if (p.boolean_mask) boolean_mask = memory.upload(p.boolean_mask->view()), args.boolean_mask = &boolean_mask;
+        args.params = params.data(), args.param_count = static_cast<int32_t>(params.size());
         if (p.sinks) sinks = memory.upload(p.sinks->view()), args.sinks = &sinks;
         if (p.offset) args.has_offset = 1, args.offset = *p.offset;
         if (p.scale) args.has_scale = 1, args.scale = *p.scale;
-        args.softcap = p.softcap, args.temperature = p.temperature;
+        const bool capped = own_kernel && own_kernel->score[0]; // by the score that is compiled in
+        args.softcap = capped ? 0 : p.softcap, args.temperature = p.temperature;
         const Status status = plan.value().run(args);
         if (!status.ok()) return {status, {}, {}, {}};
         memory.download(out_there, out.view()), memory.download(lse_there, lse.view());
@@ -92,7 +98,20 @@ protected:
         expect_accurate_in_float(got.out, got.lse, p, exact, rounding);
     }
 
+    /** Of attune_add_kernel: instead of the parameter, with the problem's mask compiled in. */
+    const attune_kernel *own_kernel = nullptr;
+    std::string mask_beside = "none"; // of its plan
+    std::vector<int32_t> params;
+
 private:
+    static attune_tensor ids(const Tensor<int64_t> &documents, DeviceMemory &memory) {
+        Tensor<int32_t> narrow(documents.extent);
+        for (int64_t b = 0; b < documents.extent[0]; b++)
+            for (int64_t j = 0; j < documents.extent[1]; j++)
+                narrow(b, j) = static_cast<int32_t>(documents(b, j));
+        return memory.upload(narrow.view());
+    }
+
     static attune_tensor integers(const std::vector<int64_t> &values, DeviceMemory &memory) {
         std::vector<int32_t> narrow(values.begin(), values.end());
         const auto count = static_cast<int64_t>(narrow.size());

@@ -47,7 +47,10 @@ class Explain(Cuda):
 
     def test_a_mask_of_other_terms(self):
         text = self.run_well("explain", "prefix(3)", "--queries", 8, "--keys", 8, "--device", "cuda")
-        self.assertIn("kernel   none: the mask has prefix; on device cuda", text)
+        self.assertIn("this line of CMake makes one:\n         attune_add_kernel(my_attention DEVICE cuda MASK \"prefix(3)\" HEAD_DIM 64)", text)
+        self.write("map.npy", Array((2, 2), [1, 0, 1, 1], "|b1"))
+        text = self.run_well("explain", "blocks(4, 4)", "--queries", 8, "--keys", 8, "--block-map", "map.npy", "--device", "cuda")
+        self.assertIn("kernel   none: the mask has blocks; on device cuda", text)
 
 
 class Attention(Cuda):

@@ -70,6 +70,55 @@ TEST_P(MaskBlock, PossibleKeysLosesNone) {
         }
 }
 
+/** Both ends of each run, in the order (end, run, tile, offset); of a second one that isn't there, none. */
+Buffer<int32_t> runs_of(const std::function<dsl::Mask(Expr)> &mask) {
+    Var tile("tile"), o("o"), end("end"), run("run");
+    Func ends("ends");
+    auto runs = mask(o + least_offset).possible_key_runs({0, 0, block_of(tile, rows, queries), {Expr(0), Expr(keys - 1)}});
+    if (runs.size() == 1) runs.push_back({Expr(0), Expr(-1)});
+    const Expr first = select(end == 0, runs[0].min, runs[0].max), second = select(end == 0, runs[1].min, runs[1].max);
+    ends(end, run, tile, o) = select(run == 0, first, second);
+    return ends.realize({2, 2, tiles, offsets});
+}
+
+bool is_in_runs(const Buffer<int32_t> &runs, int tile, int offset, int key) {
+    const auto within = [&](int run) { return runs(0, run, tile, offset) <= key && key <= runs(1, run, tile, offset); };
+    return within(0) || within(1);
+}
+
+TEST_P(MaskBlock, PossibleKeyRunsLoseNone) {
+    const Buffer<int32_t> runs = runs_of(GetParam().mask);
+    for (int t = 0; t < tiles; t++)
+        for (int offset = 0; offset < offsets; offset++)
+            for (int j = 0; j < keys; j++) {
+                const bool some = some_and_all(t, j, j, offset + least_offset).first;
+                EXPECT_TRUE(is_in_runs(runs, t, offset, j) || !some)
+                    << "tile " << t << ", offset " << offset + least_offset << ", key " << j;
+            }
+}
+
+/** What lies between the two parts of a choice is in neither run, wherever the `|` stands. */
+TEST(MaskBlockOfAChoice, RunsLeaveOutWhatLiesBetween) {
+    using namespace dsl;
+    const auto allows = [](int i, int j, int o) { return j <= i + o && (j >= i + o - 3 || j < 2); };
+    for (const auto &mask : std::vector<std::function<Mask(Expr)>>{
+             [](Expr o) { return causal(o) & (window(3, -1, o) | prefix(2)); },
+             [](Expr o) { return causal(o) & !(!window(3, -1, o) & !prefix(2)); },
+             [](Expr o) { return (prefix(2) & causal(o)) | window(3, 0, o); },
+         }) {
+        const Buffer<int32_t> runs = runs_of(mask);
+        for (int t = 0; t < tiles; t++)
+            for (int offset = 0; offset < offsets; offset++)
+                for (int j = 0; j < keys; j++) {
+                    bool some = false;
+                    for (int i = t * rows; i < std::min((t + 1) * rows, queries); i++)
+                        some |= allows(i, j, offset + least_offset);
+                    EXPECT_EQ(is_in_runs(runs, t, offset, j), some)
+                        << "tile " << t << ", offset " << offset + least_offset << ", key " << j;
+                }
+    }
+}
+
 // Parameters of a compiled-in mask are known at run time only: what is skipped must be the same.
 TEST(MaskBlockAtRunTime, WindowOfRunTimeSizeIsAsNarrowAsACompiledOne) {
     Var tile("tile"), left("left"), right("right"), end("end");

@@ -136,13 +136,13 @@ typedef struct attune_attention_desc {
     const char *position;        /* textual position, e.g. "rotary(half, base=500000)", applied to q and k; NULL or "none": as they are */
     const char *schedule;        /* name; NULL: Attune's choice, "decode" for few queries and "flash" for more; on ATTUNE_CUDA "wgmma" for
                                     bf16 and f16 on tensor cores of capability 9.0, "mma" on others, otherwise "simt" */
-    const attune_kernel *kernel; /* a kernel from attune_add_kernel, to use instead of the prebuilt ones; or NULL */
+    const attune_kernel *kernel; /* a kernel from attune_add_kernel, for `device`, to use instead of the prebuilt ones; or NULL */
     attune_type cache_dtype;     /* ATTUNE_I8: every run has a cache of int8 keys and values; 0: of dtype, where it has one */
     /* ATTUNE_CUDA: every tensor of a run is on the GPU. There a mask is `&` of causal, window, lengths and none, a score softcap and alibi;
-       boolean masks, weights, scores, dropout, documents, block maps, t5, positions, and caches that are rings or int8 are refused;
-       key_lengths, offsets, and a cache's lengths and block table are i32. bf16 and f16 tensors start at multiples of 16 bytes, their
-       strides are multiples of 8, and pages of a block table have a power of two of tokens, where the schedule is "wgmma", "mma" or
-       "split_kv". */
+       other masks, boolean tensors and documents are for kernels of attune_add_kernel that have them compiled in. Weights, scores, dropout,
+       document_starts, block maps, t5, positions, and caches that are rings or int8 are refused; documents, key_lengths, offsets, and a
+       cache's lengths and block table are i32. bf16 and f16 tensors start at multiples of 16 bytes, their strides are multiples of 8, and
+       pages of a block table have a power of two of tokens, where the schedule is "wgmma", "mma" or "split_kv". */
     attune_device device;
 } attune_attention_desc;
 #define ATTUNE_ATTENTION_DESC_INIT                                                                                                         \

@@ -1,5 +1,7 @@
 // Runs the project's own kernels through plans: with all scores equal, a row is the mean of the values it may attend to.
+#include "strided_cuda_kernel.h"
 #include "strided_kernel.h"
+#include "windowed_cuda_kernel.h"
 #include "windowed_kernel.h"
 
 #include <algorithm>
@@ -38,6 +40,18 @@ bool check(const attune_kernel &kernel, const std::vector<int32_t> &params, cons
     return true;
 }
 
+/** Whether the kernel is for GPUs, and a plan takes it where there is one. */
+bool check_cuda(const attune_kernel &kernel, int width) {
+    attune::AttentionDesc desc;
+    desc.dtype = kernel.dtype, desc.head_dim = width, desc.device = ATTUNE_CUDA;
+    desc.kernel = &kernel;
+    const auto plan = attune::AttentionPlan::create(desc);
+    const bool as_it_should =
+        plan.ok() == attune::cuda_status().ok() && std::string(kernel.targets).find("compute_80") != std::string::npos;
+    if (!as_it_should) std::fprintf(stderr, "%s: %s\n", kernel.name, plan.status().message.c_str());
+    return as_it_should;
+}
+
 } // namespace
 
 int main() {
@@ -45,5 +59,8 @@ int main() {
     for (int i = 0; i < tokens; i++)
         window_means.push_back(float(i + std::max(0, i - width)) / 2);
     const bool named = windowed_kernel.param_count == 1 && std::string(windowed_kernel.params[0]) == "width";
-    return named && check(windowed_kernel, {width}, window_means) && check(strided_kernel, {}, stride_means) ? 0 : 1;
+    return named && check_cuda(windowed_cuda_kernel, dim) && check_cuda(strided_cuda_kernel, 64) &&
+                   check(windowed_kernel, {width}, window_means) && check(strided_kernel, {}, stride_means)
+               ? 0
+               : 1;
 }

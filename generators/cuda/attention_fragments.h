@@ -1,7 +1,9 @@
-// Attention on tensor cores. Its arguments are those of every attention kernel for CUDA: see docs/design.md.
+// The generator of attention in fragments for CUDA's tensor cores: schedules mma, wgmma and split_kv.
+#pragma once
+
 #include "dsl/attention_fragments.h"
 #include "dsl/axes.h"
-#include "generators/bind.h"
+#include "generators/cuda/attention.h"
 #include "generators/cuda/shares_multiprocessor.h"
 #include "schedules/cuda/cuda.h"
 #include "schedules/cuda/join_branches.h"
@@ -18,32 +20,25 @@ namespace attune::generators {
  * (channel % 2, channel / 2 % 4, channel / 8, row, tile, kv head, batch), strides 1, 2, 8 and from the row on multiples of 4. A row has 8
  * channels more than a value. The rows of a key/value head, N times the query heads that share it, are cut into tiles of 16, all of which
  * have the extent min(rows, 16); each of these has one tile for each chunk. */
-class AttentionMma : public Halide::Generator<AttentionMma>, public SharesMultiprocessor {
+template <typename T> class FragmentAttentionGenerator : public CudaAttentionGenerator<T, uint32_t>, public SharesMultiprocessor {
 public:
-    GeneratorParam<std::string> schedule_name{"schedule", "mma"};
-    GeneratorParam<bool> bfloat{"bfloat", true}; // or else f16
-    GeneratorParam<int> head_dim{"head_dim", 128};
-    Input<Buffer<uint32_t, 4>> query{"query"}, key{"key"}, value{"value"}; // (word, token, head, batch)
-    Input<Buffer<int32_t, 1>> lengths{"lengths"}, offsets{"offsets"};      // (batch)
-    Input<Buffer<float, 1>> sinks{"sinks"};                                // (head)
-    Input<Buffer<float, 4>> bias{"bias"};                                  // (key, query, head, batch)
-    Input<Buffer<int32_t, 2>> pages{"pages"};                              // (page of the item, batch): page of k and v
-    Input<int32_t> use_lengths{"use_lengths"}, use_offsets{"use_offsets"}, use_sinks{"use_sinks"}, use_bias{"use_bias"};
-    Input<int32_t> use_alibi{"use_alibi"}, use_pages{"use_pages"};
-    Input<int32_t> offset{"offset"}, left{"left"}, right{"right"}; // query i attends to keys i + offset - left ... i + offset + right
-    Input<float> scale{"scale"}, softcap{"softcap"}, temperature{"temperature"};
-    Input<int32_t> keys{"keys"}; // M
-    Output<Buffer<uint32_t, 5>> out{"out"};
-    Output<Buffer<float, 4>> lse{"lse"};
+    using Base = CudaAttentionGenerator<T, uint32_t>;
+    using Base::bias, Base::far, Base::given_lengths, Base::given_offsets, Base::head_dim, Base::key, Base::keys, Base::keys_per_chunk,
+        Base::left, Base::offset, Base::pages, Base::query, Base::right, Base::scale, Base::schedule_name, Base::sinks, Base::temperature,
+        Base::use_bias, Base::use_offsets, Base::use_pages, Base::use_sinks, Base::value;
+
+    Halide::GeneratorParam<bool> bfloat{"bfloat", true}; // or else f16
+    Halide::GeneratorOutput<Halide::Buffer<uint32_t, 5>> out{"out"};
+    Halide::GeneratorOutput<Halide::Buffer<float, 4>> lse{"lse"};
 
     void configure() {
-        if (!known(schedules::fragment_schedules(), schedule_name, get_target()).split) return;
-        keys_per_chunk = add_input<int32_t>("keys_per_chunk");
-        partial = add_output<Buffer<float, 7>>("partial");
+        const bool split = known(schedules::fragment_schedules(), schedule_name, this->get_target()).split;
+        this->add_inputs(split);
+        if (split) partial = this->template add_output<Halide::Buffer<float, 7>>("partial");
     }
 
     void generate() {
-        const auto &schedule = known(schedules::fragment_schedules(), schedule_name, get_target());
+        const auto &schedule = known(schedules::fragment_schedules(), schedule_name, this->get_target());
         const dsl::FragmentAttention attention = dsl::fragment_attention(inputs(), schedule.shape(head_dim));
         out = attention.output, lse = attention.lse;
         if (partial) *partial = attention.partial;
@@ -54,23 +49,22 @@ public:
 
     /** Called after generate(): the pipeline is known only then. */
     void schedule() {
-        get_pipeline().add_custom_lowering_pass(new schedules::cuda::ShortenSteps);
-        get_pipeline().add_custom_lowering_pass(new schedules::cuda::PrivateRegisters);
-        get_pipeline().add_custom_lowering_pass(new schedules::cuda::JoinBranches);
+        this->get_pipeline().add_custom_lowering_pass(new schedules::cuda::ShortenSteps);
+        this->get_pipeline().add_custom_lowering_pass(new schedules::cuda::PrivateRegisters);
+        this->get_pipeline().add_custom_lowering_pass(new schedules::cuda::JoinBranches);
     }
 
     int blocks_per_multiprocessor() const override {
-        return known(schedules::fragment_schedules(), schedule_name, get_target()).shape(head_dim).blocks;
+        return known(schedules::fragment_schedules(), schedule_name, this->get_target()).shape(head_dim).blocks;
     }
 
 private:
     const Halide::Var word{"word"};
-    Input<int32_t> *keys_per_chunk = nullptr;
-    Output<Buffer<float, 7>> *partial = nullptr;
+    Halide::GeneratorOutput<Halide::Buffer<float, 7>> *partial = nullptr;
 
     // Keys or values (word, token, head, batch) out of their pages. No branch and no division: these would be between copies that are to
     // be on their way together. Without pages the table is read all the same, at its beginning.
-    Halide::Func unpaged(const char *name, Input<Buffer<uint32_t, 4>> &tensor) {
+    Halide::Func unpaged(const char *name, typename Base::template Buffer<uint32_t, 4> &tensor) {
         using namespace dsl::axes;
         using Halide::cast, Halide::select, Halide::unsafe_promise_clamped;
         // Of both tensors one size and number: then one look into the table serves both.
@@ -87,14 +81,15 @@ private:
     }
 
     dsl::FragmentInputs inputs() {
-        // With N and M of at most 2^28 an offset beyond this puts all keys on one side of all queries, no limit is twice as far, and sums
-        // fit into 32 bits.
-        const int far = 1 << 29;
+        // No limit is twice as far.
         const Halide::Expr to_left = min(left, 2 * far), to_right = min(right, 2 * far);
-        const auto offset_of = [this, far](const Halide::Expr &batch) {
-            return clamp(select(use_offsets != 0, offsets(batch), offset), -far, far);
+        const auto offset_of = [this](const Halide::Expr &batch) {
+            return clamp(select(use_offsets != 0, given_offsets(batch), offset), -far, far);
         };
-        const auto length_of = [this](const Halide::Expr &batch) { return clamp(select(use_lengths != 0, lengths(batch), keys), 0, keys); };
+        const auto length_of = [this](const Halide::Expr &batch) {
+            return clamp(select(this->lengths_hold(), given_lengths(batch), keys), 0, keys);
+        };
+        const typename Base::Compiled compiled = this->compiled();
         dsl::FragmentInputs in;
         in.element = bfloat ? Halide::BFloat(16) : Halide::Float(16);
         in.query = query, in.key = unpaged("unpaged_key", key), in.value = unpaged("unpaged_value", value);
@@ -105,10 +100,12 @@ private:
             const Halide::Expr at = cell.query + offset_of(cell.batch);
             return at - to_left <= cell.key && cell.key <= at + to_right && cell.key < length_of(cell.batch);
         });
+        if (compiled.mask) in.mask = *in.mask & *compiled.mask;
+        in.score = compiled.score;
         if (keys_per_chunk) in.keys_per_chunk = *keys_per_chunk;
-        in.use_bias = use_bias, in.use_alibi = use_alibi, in.use_sinks = use_sinks, in.offset = offset_of;
+        in.use_bias = use_bias, in.use_alibi = compiled.use_alibi, in.use_sinks = use_sinks, in.offset = offset_of;
         // A scale of 0 would make -inf, the mark of a masked score, NaN. This small, all weights are equal just as well.
-        in.scale = select(abs(scale) < 1e-30f, 1e-30f, scale), in.softcap = softcap, in.temperature = temperature;
+        in.scale = select(abs(scale) < 1e-30f, 1e-30f, scale), in.softcap = compiled.softcap, in.temperature = temperature;
         return in;
     }
 
@@ -127,15 +124,7 @@ private:
             const Halide::Expr extents[] = {queries, heads, items};
             out.dim(axis + 2).set_bounds(0, extents[axis]), lse.dim(axis + 1).set_bounds(0, extents[axis]);
         }
-        for (auto *vector : {&lengths, &offsets})
-            vector->dim(0).set_min(0).set_stride(Halide::Expr());
-        sinks.dim(0).set_min(0).set_stride(Halide::Expr());
-        pages.dim(0).set_stride(Halide::Expr());
-        for (int axis : {0, 1})
-            pages.dim(axis).set_min(0);
-        bias.dim(0).set_stride(Halide::Expr());
-        for (int axis = 0; axis < 4; axis++)
-            bias.dim(axis).set_min(0);
+        this->bind_inputs();
     }
 
     void bind_partial() {
@@ -154,5 +143,3 @@ private:
 };
 
 } // namespace attune::generators
-
-HALIDE_REGISTER_GENERATOR(attune::generators::AttentionMma, attention_mma)

@@ -1,49 +1,46 @@
-// Attention on a CUDA device, without tensor cores. A buffer that isn't used may have extents 1 and no memory: it isn't read.
-//
-// A schedule of split-KV takes `keys_per_chunk` and `partial` as in attention_mma.cpp, but `partial` is (channel, row, tile, kv head,
-// batch), where a row has 8 channels more than the schedule rounds a value up to.
+// The generator of attention for CUDA without tensor cores: schedules simt and split_kv of f32.
+#pragma once
+
 #include "dsl/attention_tiles.h"
 
 #include "dsl/axes.h"
 #include "dsl/numeric.h"
-#include "generators/bind.h"
+#include "generators/cuda/attention.h"
 #include "schedules/cuda/private_registers.h"
 #include "schedules/lift_conditions.h"
 
 namespace attune::generators {
 
-class AttentionSimt : public Halide::Generator<AttentionSimt> {
+/** A buffer that isn't used isn't read, but by what is compiled in.
+ *
+ * A schedule of split-KV takes `keys_per_chunk` and `partial` as in attention_fragments.h, but `partial` is (channel, row, tile, kv head,
+ * batch), where a row has 8 channels more than the schedule rounds a value up to. */
+template <typename T> class TileAttentionGenerator : public CudaAttentionGenerator<T, void> {
 public:
-    GeneratorParam<std::string> schedule_name{"schedule", "simt"};
-    GeneratorParam<Halide::Type> dtype{"dtype", Halide::Float(32)};    // of q, k, v and out
-    GeneratorParam<int> head_dim{"head_dim", 0};                       // D and Dv; 0: any up to 256
-    Input<Buffer<void, 4>> query{"query"}, key{"key"}, value{"value"}; // (channel, token, head, batch or page)
-    Input<Buffer<int32_t, 1>> lengths{"lengths"}, offsets{"offsets"};  // (batch)
-    Input<Buffer<float, 1>> sinks{"sinks"};                            // (head)
-    Input<Buffer<float, 4>> bias{"bias"};                              // (key, query, head, batch)
-    Input<Buffer<int32_t, 2>> pages{"pages"};                          // (page of the item, batch): page of k and v
-    Input<int32_t> use_lengths{"use_lengths"}, use_offsets{"use_offsets"}, use_sinks{"use_sinks"}, use_bias{"use_bias"};
-    Input<int32_t> use_alibi{"use_alibi"}, use_pages{"use_pages"};
-    Input<int32_t> offset{"offset"}, left{"left"}, right{"right"}; // key position of query 0; see dsl::ItemInputs
-    Input<float> scale{"scale"}, softcap{"softcap"}, temperature{"temperature"};
-    Input<int32_t> keys{"keys"}; // M
-    Output<Buffer<void, 4>> out{"out"};
-    Output<Buffer<float, 3>> lse{"lse"}; // (token, head, batch)
+    using Base = CudaAttentionGenerator<T, void>;
+    using Base::bias, Base::given_lengths, Base::given_offsets, Base::head_dim, Base::key, Base::keys, Base::keys_per_chunk, Base::left,
+        Base::offset, Base::pages, Base::query, Base::right, Base::scale, Base::schedule_name, Base::sinks, Base::temperature,
+        Base::use_bias, Base::use_offsets, Base::use_pages, Base::use_sinks, Base::value;
+
+    Halide::GeneratorParam<Halide::Type> dtype{"dtype", Halide::Float(32)}; // of q, k, v and out
+    Halide::GeneratorOutput<Halide::Buffer<void, 4>> out{"out"};
+    Halide::GeneratorOutput<Halide::Buffer<float, 3>> lse{"lse"}; // (token, head, batch)
 
     void configure() {
         for (auto *tensor : {&query, &key, &value})
             tensor->set_type(dtype);
         out.set_type(dtype);
-        if (!shape({}).split) return; // M can't be looked at yet, nor is it
-        keys_per_chunk = add_input<int32_t>("keys_per_chunk");
-        partial = add_output<Buffer<float, 5>>("partial");
+        const bool split = shape({}).split; // M can't be looked at yet, nor is it
+        this->add_inputs(split);
+        if (split) partial = this->template add_output<Halide::Buffer<float, 5>>("partial");
     }
 
     void generate() {
-        const schedules::Machine machine = schedules::machine(get_target());
-        const auto &schedule = known(schedules::tiles_schedules(), schedule_name, get_target());
-        const dsl::AttentionInputs in = inputs();
-        declared = dsl::attention_tiles(in, items(), shape(in.keys));
+        const schedules::Machine machine = schedules::machine(this->get_target());
+        const auto &schedule = known(schedules::tiles_schedules(), schedule_name, this->get_target());
+        const typename Base::Compiled compiled = this->compiled();
+        const dsl::AttentionInputs in = inputs(compiled);
+        declared = dsl::attention_tiles(in, items(compiled), shape(in.keys));
         out = declared.attention, lse = declared.lse;
         if (partial) *partial = declared.partial;
         schedule.apply(declared, machine);
@@ -53,7 +50,7 @@ public:
 
     /** Called after generate(): the pipeline is known only then. */
     void schedule() {
-        Halide::Pipeline pipeline = get_pipeline();
+        Halide::Pipeline pipeline = this->get_pipeline();
         for (const Halide::Func &f : {declared.state, declared.careful, declared.attends})
             pipeline.add_custom_lowering_pass(new schedules::LiftConditions(f, 0));
         pipeline.add_custom_lowering_pass(new schedules::cuda::PrivateRegisters);
@@ -61,12 +58,11 @@ public:
 
 private:
     dsl::AttentionTiles declared;
-    Input<int32_t> *keys_per_chunk = nullptr;
-    Output<Buffer<float, 5>> *partial = nullptr;
+    Halide::GeneratorOutput<Halide::Buffer<float, 5>> *partial = nullptr;
 
     dsl::TileShape shape(const Halide::Expr &all_keys) {
-        const auto &schedule = known(schedules::tiles_schedules(), schedule_name, get_target());
-        return schedule.shape(schedules::machine(get_target()), head_dim, all_keys);
+        const auto &schedule = known(schedules::tiles_schedules(), schedule_name, this->get_target());
+        return schedule.shape(schedules::machine(this->get_target()), head_dim, all_keys);
     }
 
     // What is read where it is used: at an index within the buffer, also where there is no more of it than one element.
@@ -74,14 +70,14 @@ private:
         return Halide::unsafe_promise_clamped(index, 0, axis.extent() - 1);
     }
 
-    Halide::Func of_items(const char *name, Input<Buffer<int32_t, 1>> &buffer) {
+    Halide::Func of_items(const char *name, typename Base::template Buffer<int32_t, 1> &buffer) {
         Halide::Func f(name);
         f(dsl::axes::batch) = buffer(within(dsl::axes::batch, buffer.dim(0)));
         return f;
     }
 
     // Keys or values (channel, token, head, batch) out of their pages. Entries of the table may be anything where there are no tokens.
-    Halide::Func unpaged(const char *name, Input<Buffer<void, 4>> &tensor) {
+    Halide::Func unpaged(const char *name, typename Base::template Buffer<void, 4> &tensor) {
         using namespace dsl::axes;
         const Halide::Expr size = tensor.dim(1).extent(), paged = use_pages != 0;
         const Halide::Expr nth = Halide::cast<int32_t>(Halide::cast<uint32_t>(token) / Halide::cast<uint32_t>(size));
@@ -93,22 +89,22 @@ private:
         return f;
     }
 
-    dsl::ItemInputs items() {
-        dsl::ItemInputs given = {of_items("offset_of", offsets),
-                                 of_items("length_of", lengths),
+    dsl::ItemInputs items(const typename Base::Compiled &compiled) {
+        dsl::ItemInputs given = {of_items("offset_of", given_offsets),
+                                 of_items("length_of", given_lengths),
                                  use_offsets,
-                                 use_lengths,
+                                 Halide::cast<int32_t>(this->lengths_hold()),
                                  offset,
                                  left,
                                  right,
-                                 use_alibi,
+                                 compiled.use_alibi,
                                  query.dim(2).extent(),
                                  {}};
         if (keys_per_chunk) given.keys_per_chunk = *keys_per_chunk;
         return given;
     }
 
-    dsl::AttentionInputs inputs() {
+    dsl::AttentionInputs inputs(const typename Base::Compiled &compiled) {
         using namespace dsl::axes;
         dsl::AttentionInputs in;
         in.query = query, in.key = unpaged("unpaged_key", key), in.value = unpaged("unpaged_value", value);
@@ -120,8 +116,9 @@ private:
         in.bias(dsl::axes::key, token, head, batch) =
             bias(within(dsl::axes::key, bias.dim(0)), within(token, bias.dim(1)), within(head, bias.dim(2)), within(batch, bias.dim(3)));
         in.sinks(head) = sinks(within(head, sinks.dim(0)));
+        in.mask = compiled.mask, in.score = compiled.score;
         in.use_bias = use_bias, in.use_sinks = use_sinks;
-        in.scale = scale, in.softcap = softcap, in.temperature = temperature;
+        in.scale = scale, in.softcap = compiled.softcap, in.temperature = temperature;
         const Halide::Expr none = Halide::cast<uint32_t>(0);
         in.dropout = {none, none, none};
         return in;
@@ -133,15 +130,8 @@ private:
             query.dim(axis).set_min(0), out.dim(axis).set_bounds(0, query.dim(axis).extent());
         for (int axis : {0, 1, 2})
             lse.dim(axis).set_bounds(0, query.dim(axis + 1).extent());
-        const Halide::Expr any;
-        for (auto *buffer : {&lengths, &offsets})
-            buffer->dim(0).set_min(0).set_stride(any);
-        sinks.dim(0).set_min(0).set_stride(any), bias.dim(0).set_stride(any), pages.dim(0).set_stride(any);
-        lse.dim(0).set_stride(any);
-        for (int axis = 0; axis < 4; axis++)
-            bias.dim(axis).set_min(0);
-        for (int axis : {0, 1})
-            pages.dim(axis).set_min(0);
+        lse.dim(0).set_stride(Halide::Expr());
+        this->bind_inputs();
     }
 
     void bind_partial() {
@@ -159,5 +149,3 @@ private:
 };
 
 } // namespace attune::generators
-
-HALIDE_REGISTER_GENERATOR(attune::generators::AttentionSimt, attention_simt)
