@@ -69,6 +69,7 @@ struct Builder {
     void declare_scores();
     void declare_weights();
     void declare_output();
+    Expr is_attended(const Expr &b) const;
     void declare_state();
     // Channel `dim` of a row's output.
     Expr output_of(const Expr &of_row, const Expr &of_tile) const {
@@ -97,14 +98,7 @@ Func Builder::item(const char *name) const {
 }
 
 void Builder::declare_items() {
-    t.item = item("item"), t.slope = Func("slope"), t.range = Func("range");
-    const Interval keys = mask().possible_keys(cells(Interval(0, in.keys - 1)));
-    Expr blocks = of_item(select(which == 0, keys.min, keys.max + t.shape.keys)) / t.shape.keys;
-    if (t.shape.split) {
-        const Expr of_chunk = items.keys_per_chunk / t.shape.keys, begin = tile % chunks() * of_chunk;
-        blocks = select(which == 0, max(blocks, begin), min(blocks, begin + of_chunk));
-    }
-    t.range(which, tile, batch) = blocks;
+    t.item = item("item"), t.slope = Func("slope");
     t.slope(head) = branch(items.use_alibi != 0, alibi_slope(head, items.heads), 0.0f);
 }
 
@@ -184,14 +178,27 @@ void Builder::declare_output() {
     t.careful(dim, row, block, tile, head, batch) += weight * select(strict_equal(weight, 0.0f), 0.0f, value);
 }
 
+// Whether some row may attend to a key of the block. What an item's numbers are is worked out anew, and isn't read from shared memory, and
+// the answer is used as a number, which bounds inference doesn't try to solve for the block: so the condition can enclose all that is done
+// for a block.
+Expr Builder::is_attended(const Expr &b) const {
+    const Func own = item("item_of_block");
+    const Interval keys = mask().possible_keys(cells(Interval(0, in.keys - 1)));
+    Expr first = of_item(own, keys.min) / t.shape.keys, end = of_item(own, keys.max + t.shape.keys) / t.shape.keys;
+    if (t.shape.split) {
+        const Expr of_chunk = items.keys_per_chunk / t.shape.keys, begin = tile % chunks() * of_chunk;
+        first = max(first, begin), end = min(end, begin + of_chunk);
+    }
+    const Expr within = b >= first && b < end;
+    return in.mask ? within && !of_item(own, mask().allows_none(of_block(b))) : within; // it may leave out blocks between others
+}
+
 // As the fold of blocks elsewhere; every part merges its own share of a row's sum and output.
 void Builder::declare_state() {
     t.state = Func("state");
     t.merge = RDom(0, state::output + t.shape.channels_per_part(), 0, (in.keys + (t.shape.keys - 1)) / t.shape.keys, "merge");
     const Halide::RVar &slot = t.merge.x, &b = t.merge.y;
-    t.merge.where(b >= t.range(0, tile, batch) && b < t.range(1, tile, batch));
-    // A mask that is compiled in may leave out blocks between others. As a number, which bounds inference doesn't try to solve for a block.
-    if (in.mask) t.merge.where(branch(of_item(mask().allows_none(of_block(b))), 0, 1) != 0);
+    t.merge.where(branch(is_attended(b), 1, 0) != 0);
     auto at = [&](const Expr &l) -> Halide::FuncRef { return t.state(l, part, row, tile, head, batch); };
     at(lane) = select(lane == state::maximum, masked_score(), 0.0f);
     Expr kept = at(state::maximum), added = t.maximum(row, b, tile, head, batch), maximum = max(kept, added);

@@ -40,7 +40,6 @@ struct ItemInputs {
 struct AttentionTiles {
     TileShape shape;
     Halide::Func item;                  // i32 (which, batch)
-    Halide::Func range;                 // i32 (which, tile, batch): the first block that any row attends to, and the end
     Halide::Func slope;                 // (query head): of ALiBi, 0 where it isn't used
     Halide::Func query;                 // (row, dim, chunk, tile, head, batch): chunks of `dims` channels, zero past D
     Halide::Func key;                   // (key, dim, chunk, block, head, batch)

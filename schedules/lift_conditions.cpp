@@ -51,7 +51,8 @@ private:
     void visit(const Store *op) override {
         written.insert(op->name);
         IRVisitor::visit(op);
-        if (op->name != func) return;
+        // What threads of a GPU keep in registers has a number after its name.
+        if (op->name != func && !starts_with(op->name, func + ".")) return;
         if (!stored) common = held;
         stored = true;
         const auto lost = [&](const Expr &c) { return std::none_of(held.begin(), held.end(), [&](const Expr &h) { return equal(c, h); }); };

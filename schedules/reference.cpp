@@ -46,8 +46,7 @@ dsl::TileShape reference_tile_shape(const Machine &, int head_dim, const Halide:
 }
 
 void reference_tiles(const dsl::AttentionTiles &t, const Machine &) {
-    compute_all_at_root(
-        {t.item, t.range, t.slope, t.query, t.key, t.value, t.dot, t.score, t.part_maximum, t.maximum, t.weight, t.part_sum});
+    compute_all_at_root({t.item, t.slope, t.query, t.key, t.value, t.dot, t.score, t.part_maximum, t.maximum, t.weight, t.part_sum});
     compute_all_at_root({t.output, t.bits, t.careful, t.state, t.shared, t.total, t.attends, t.closing});
 }
 

@@ -50,10 +50,9 @@ public:
 
     /** Called after generate(): the pipeline is known only then. */
     void schedule() {
-        Halide::Pipeline pipeline = this->get_pipeline();
-        for (const Halide::Func &f : {declared.state, declared.careful, declared.attends})
-            pipeline.add_custom_lowering_pass(new schedules::LiftConditions(f, 0));
-        pipeline.add_custom_lowering_pass(new schedules::cuda::PrivateRegisters);
+        // The state's alone: the others differ by thread, and would only part a warp's lanes.
+        this->get_pipeline().add_custom_lowering_pass(new schedules::LiftConditions(declared.state, 0));
+        this->get_pipeline().add_custom_lowering_pass(new schedules::cuda::PrivateRegisters);
     }
 
 private:

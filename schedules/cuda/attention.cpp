@@ -147,7 +147,7 @@ void Plan::fold() const {
 
 void Plan::of_block() const {
     Func shared = t.shared, total = t.total;
-    for (Func f : {t.item, t.range, t.slope, shared, total})
+    for (Func f : {t.item, t.slope, shared, total})
         f.compute_at(tile_level()).store_in(MemoryType::GPUShared);
     const Var which = shared.args()[0];
     shared.bound(which, 0, 2).reorder_storage(row, part, which).align_storage(row, t.shape.rows + 1);
@@ -215,7 +215,7 @@ dsl::TileShape simt_split_shape(const Machine &machine, int head_dim, const Hali
 
 void simt_attention(const dsl::AttentionTiles &t, const Machine &) {
     const Plan plan{t};
-    for (const Func &f : {t.item, t.range, t.query, t.key, t.value, t.dot, t.score, t.part_maximum, t.maximum, t.weight, t.part_sum})
+    for (const Func &f : {t.item, t.query, t.key, t.value, t.dot, t.score, t.part_maximum, t.maximum, t.weight, t.part_sum})
         in_one_block(f);
     for (const Func &f : {t.output, t.bits, t.careful, t.state, t.shared, t.total})
         in_one_block(f);

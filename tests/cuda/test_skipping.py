@@ -15,9 +15,9 @@ KERNELS = {"mma": (64, 64), "wgmma": (128, 128)}  # D; queries a thread block an
 
 
 class Skipping(command.CommandTest):
-    def count(self, schedule, mask):
+    def count(self, schedule, mask, dtype="bf16"):
         """Warp instructions of attention under a mask."""
-        done = self.attune("run", "attention", "q.npy", "k.npy", "v.npy", "-o", "o.npy", "--dtype", "bf16", "--mask", mask, "--device", "cuda",
+        done = self.attune("run", "attention", "q.npy", "k.npy", "v.npy", "-o", "o.npy", "--dtype", dtype, "--mask", mask, "--device", "cuda",
                            "--schedule", schedule,
                            env={**os.environ, "ATTUNE_EMULATOR_COUNT": "1"})
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -30,6 +30,16 @@ class Skipping(command.CommandTest):
                     bits = [0x3F80 + self.random.randrange(64) | self.random.randrange(2) << 15 for _ in range(TOKENS * dim)]
                     self.write(f"{name}.npy", Array((1, 1, TOKENS, dim), bits, "<u2"))
                 self.check(schedule, block)
+
+    def test_without_tensor_cores(self):
+        for name in "q", "k", "v":
+            self.write(f"{name}.npy", self.normal(1, 1, TOKENS // 2, 64))
+        full = self.count("simt", "none", "f32")
+        # Of 8 x 8 blocks 36 and 15.
+        for mask, share in ("causal", 36 / 64), ("window(64, 0)", 15 / 64):
+            counted = self.count("simt", mask, "f32") / full
+            self.assertLess(counted, share * 1.2, mask)
+            self.assertGreater(counted, share * 0.9, mask)
 
     def check(self, schedule, block):
         tiles = TOKENS // block

@@ -58,6 +58,7 @@ void Block::start_warp(Warp &w) {
     w.active = w.lanes;
     w.carry = 0;
     w.waiting.clear();
+    w.held = {0, 0};
     w.copies = AsyncCopies();
     w.products = GroupProducts();
     std::copy(program.constants.begin(), program.constants.end(), w.registers);
@@ -165,6 +166,7 @@ bool Block::control(Warp &w, const Instruction &x) {
         ++w.pc;
         return false;
     }
+    if (hold(w)) return false;
     require_converged(w, w.lanes);
     x.run(w, x);
     ++w.pc;
@@ -199,14 +201,30 @@ bool Block::leave(Warp &w) {
         ++w.pc;
         return false;
     }
-    if (w.waiting.empty()) {
+    if (w.waiting.empty() && w.held.lanes == 0) {
         states[w.index] = State::done;
         return true;
     }
+    if (w.waiting.empty()) std::swap(w.held, w.waiting.emplace_back(Fragment{0, 0}));
+    resume(w);
+    return false;
+}
+
+void Block::resume(Warp &w) {
     w.pc = w.waiting.back().pc;
     w.active = w.waiting.back().lanes;
     w.waiting.pop_back();
-    return false;
+}
+
+/** Lanes that come to a barrier before others of their warp stand there until these come: where a warp's ways meet may lie before where
+ * they lead through. True where others run. */
+bool Block::hold(Warp &w) {
+    if (w.exec != w.active) return false;
+    if (w.held.lanes != 0 && w.held.pc == w.pc) w.active |= w.held.lanes, w.exec = w.active, w.held = {0, 0};
+    if (w.active == w.lanes || w.held.lanes != 0 || w.waiting.empty()) return false;
+    w.held = {w.pc, w.active};
+    resume(w);
+    return true;
 }
 
 /** The lanes at the lowest instruction run. */

@@ -91,6 +91,8 @@ private:
     bool control(Warp &w, const Instruction &x);
     void branch(Warp &w, const Instruction &x);
     bool leave(Warp &w);
+    bool hold(Warp &w);
+    void resume(Warp &w);
     void reconverge(Warp &w);
     void release(Barrier &barrier);
     void check_defined(Warp &w, const Instruction &x) const;

@@ -33,6 +33,7 @@ struct Warp {
     uint32_t carry = 0; // a bit a lane
     uint64_t executed = 0;
     std::vector<Fragment> waiting; // sorted, the lowest pc last
+    Fragment held{0, 0};           // lanes at a barrier, until the others come to it
     AsyncCopies copies;
     GroupProducts products;
     std::vector<uint32_t> defined; // lanes by slot; kept only where reads of unwritten registers are looked for

@@ -98,6 +98,14 @@ TEST_F(WarpOperations, BarriersOrderWarps) {
     EXPECT_EQ(run(arrive, {}, 64, {1, 64, 0})[63], 63u);
 }
 
+TEST_F(WarpOperations, BarriersWaitForLanesThatComeFromFurtherOn) {
+    EXPECT_EQ(run("mov.u32 %r1, 1; setp.lt.u32 %p1, %r0, 10; @%p1 bra FAR; MEET: bar.sync 0; bra END; FAR: mov.u32 %r1, 5; bra MEET;\n"
+                  "END: st.global.u32 [%d3], %r1;",
+                  {}, 32),
+              expect_lanes([](uint32_t l) { return l < 10 ? 5u : 1u; }));
+    refuses("setp.lt.u32 %p1, %r0, 10; @%p1 bra FAR; bar.sync 0; bra END; FAR: bar.sync 0; END:", 719, "divergent");
+}
+
 TEST_F(WarpOperations, AreRefusedWhereAWarpIsDivergent) {
     const std::string split = "setp.lt.u32 %p1, %r0, 10; @%p1 bra END; ";
     refuses(split + "shfl.sync.bfly.b32 %r1, %r0, 1, 31, -1; END:", 719, "divergent");
