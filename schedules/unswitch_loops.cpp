@@ -9,7 +9,7 @@ using Halide::Expr;
 
 namespace {
 
-// Whether an expression may change in a loop that binds these names. What is loaded may be stored there, and what is called may load.
+// Whether an expression may change in a loop that binds these names. What is loaded may be stored there.
 class Changes : public IRVisitor {
 public:
     explicit Changes(const std::set<std::string> &bound) : bound(bound) {}
@@ -21,7 +21,10 @@ private:
 
     void visit(const Variable *op) override { any = any || bound.count(op->name); }
     void visit(const Load *) override { any = true; }
-    void visit(const Call *) override { any = true; }
+    void visit(const Call *op) override {
+        any = any || !op->is_pure();
+        IRVisitor::visit(op);
+    }
 };
 
 // The first condition in a loop that nothing in the loop changes.
