@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include <xmmintrin.h>
-
 namespace attune::runtime {
 
 /** Copies `bytes` bytes: whole lines of `to` by copy_line(to, from), the rest by ordinary stores. With each line as much is asked for of
@@ -17,7 +15,7 @@ template <typename CopyLine> void stream(char *to, const char *from, int64_t byt
     const int64_t head = std::min(to_line, bytes), end = head + (bytes - head) / line * line;
     if (head > 0) std::memcpy(to, from, static_cast<size_t>(head));
     for (int64_t at = head; at < end; at += line) {
-        _mm_prefetch(next + at, _MM_HINT_T0);
+        __builtin_prefetch(next + at);
         copy_line(to + at, from + at);
     }
     if (end < bytes) std::memcpy(to + end, from + end, static_cast<size_t>(bytes - end));
