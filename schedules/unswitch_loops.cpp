@@ -75,7 +75,7 @@ Stmt UnswitchLoops::visit(const For *op) {
     if (!starts_with(op->name, loops)) return IRMutator::visit(op);
     FixedCondition fixed;
     op->accept(&fixed);
-    if (!fixed.condition.defined()) return op;
+    if (!fixed.condition.defined()) return IRMutator::visit(op);
     return IfThenElse::make(fixed.condition, Decided(fixed.condition, true).mutate(op), Decided(fixed.condition, false).mutate(op));
 }
 

@@ -28,7 +28,7 @@ public:
     }
 
     void *allocate() {
-        constexpr size_t count = 40000;
+        constexpr size_t count = 80000; // no tensor of the tests spans more, so that none overlaps another
         EXPECT_EQ(function<int(CudaPointer *, size_t)>("cuMemAlloc_v2")(&blocks_.emplace_back(), count * sizeof(float)), 0);
         auto *block = reinterpret_cast<float *>(static_cast<uintptr_t>(blocks_.back()));
         std::fill_n(block, count, 77.0f);
