@@ -37,6 +37,10 @@ Status check_params(const attune_attention_plan &plan, const attune_attention_ar
 /** An error if a mask of the plan names a term whose tensors, which `tensors` says, aren't given. */
 Status check_needed(const attune_attention_plan &plan, text::MaskKind kind, bool given, const char *tensors);
 
+/** `documents` and `query_documents`, each of which may be nullptr: that there are ids for all keys and queries, [B, tokens] or [1,
+ * tokens]. */
+Status check_document_ids(const attune_attention_args &args, const AttentionShape &shape, attune_device device);
+
 /** `offset` or `offsets`, whichever is given. */
 Status check_given_offsets(const attune_attention_args &args, const AttentionShape &shape);
 

@@ -36,10 +36,11 @@ Status check_lengths(const attune_attention_plan &plan, const attune_tensor *len
     return {};
 }
 
-/** Ids of all keys or queries: [B, tokens] or [1, tokens]. */
-Status check_ids(const attune_tensor *ids, const char *name, int64_t batch, int64_t tokens, const char *reason) {
+/** Ids of all keys or queries: [B, tokens] or [1, tokens]; on a GPU i32. */
+Status check_ids(const attune_tensor *ids, const char *name, int64_t batch, int64_t tokens, const char *reason, attune_device device) {
     if (!ids) return {};
-    ATTUNE_TRY(check_integers(*ids, name, 2));
+    ATTUNE_TRY(device == ATTUNE_CPU ? check_integers(*ids, name, 2)
+                                    : check_tensor(*ids, {name, ATTUNE_I32, 2, 2, Role::input, false, device}));
     ATTUNE_REQUIRE(ids->extent[0] == batch || ids->extent[0] == 1, "{}.extent[0] is {}; it must be 1 or {}, the batch of q", name,
                    ids->extent[0], batch);
     ATTUNE_REQUIRE(ids->extent[1] == tokens, "{}.extent[1] is {}; it must be {}, {}", name, ids->extent[1], tokens, reason);
@@ -73,11 +74,7 @@ Status check_documents(const attune_attention_plan &plan, const attune_attention
     ATTUNE_REQUIRE(!args.document_starts || (!args.documents && !args.query_documents),
                    "document_starts is given and {} too; only one of the two forms may be",
                    args.documents ? "documents" : "query_documents");
-    ATTUNE_REQUIRE(!args.query_documents || args.documents, "query_documents is given and documents is NULL; keys need ids too");
-    ATTUNE_TRY(check_ids(args.documents, "documents", s.batch, s.keys, "the keys of k"));
-    ATTUNE_TRY(check_ids(args.query_documents, "query_documents", s.batch, s.queries, "the queries of q"));
-    ATTUNE_REQUIRE(!args.documents || args.query_documents || s.queries == s.keys,
-                   "query_documents is NULL, and N = {} differs from M = {}; queries need ids of their own", s.queries, s.keys);
+    ATTUNE_TRY(check_document_ids(args, s, ATTUNE_CPU));
     return args.document_starts ? check_starts(*args.document_starts, s) : Status();
 }
 
@@ -109,6 +106,15 @@ Status check_offsets(const attune_attention_plan &plan, const attune_attention_a
 }
 
 } // namespace
+
+Status check_document_ids(const attune_attention_args &args, const AttentionShape &s, attune_device device) {
+    ATTUNE_REQUIRE(!args.query_documents || args.documents, "query_documents is given and documents is NULL; keys need ids too");
+    ATTUNE_TRY(check_ids(args.documents, "documents", s.batch, s.keys, "the keys of k", device));
+    ATTUNE_TRY(check_ids(args.query_documents, "query_documents", s.batch, s.queries, "the queries of q", device));
+    ATTUNE_REQUIRE(!args.documents || args.query_documents || s.queries == s.keys,
+                   "query_documents is NULL, and N = {} differs from M = {}; queries need ids of their own", s.queries, s.keys);
+    return {};
+}
 
 Status check_needed(const attune_attention_plan &plan, MaskKind kind, bool given, const char *tensors) {
     ATTUNE_REQUIRE(given || !names(plan, kind), "the mask names {}, which needs {}; none is given", text::name_of(kind), tensors);

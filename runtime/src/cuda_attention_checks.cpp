@@ -48,26 +48,11 @@ bool reads(const attune_attention_plan &plan, text::MaskKind kind) {
     return plan.own_kernel && (plan.kernel_mask.opaque || plan.kernel_mask.names(kind));
 }
 
-/** i32 ids of all keys or queries: [B, tokens] or [1, tokens]. */
-Status check_device_ids(const attune_tensor *ids, const char *name, int64_t batch, int64_t tokens, const char *reason) {
-    if (!ids) return {};
-    ATTUNE_TRY(check_tensor(*ids, {name, ATTUNE_I32, 2, 2, Role::input, false, ATTUNE_CUDA}));
-    ATTUNE_REQUIRE(ids->extent[0] == batch || ids->extent[0] == 1, "{}.extent[0] is {}; it must be 1 or {}, the batch of q", name,
-                   ids->extent[0], batch);
-    ATTUNE_REQUIRE(ids->extent[1] == tokens, "{}.extent[1] is {}; it must be {}, {}", name, ids->extent[1], tokens, reason);
-    return {};
-}
-
 Status check_device_documents(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
     for (const auto &[tensor, name] : {std::pair{args.documents, "documents"}, {args.query_documents, "query_documents"}})
         if (tensor && !reads(plan, text::MaskKind::documents)) return refused(name);
     ATTUNE_TRY(check_needed(plan, text::MaskKind::documents, args.documents, "documents"));
-    ATTUNE_REQUIRE(!args.query_documents || args.documents, "query_documents is given and documents is NULL; keys need ids too");
-    ATTUNE_TRY(check_device_ids(args.documents, "documents", s.batch, s.keys, "the keys of k"));
-    ATTUNE_TRY(check_device_ids(args.query_documents, "query_documents", s.batch, s.queries, "the queries of q"));
-    ATTUNE_REQUIRE(!args.documents || args.query_documents || s.queries == s.keys,
-                   "query_documents is NULL, and N = {} differs from M = {}; queries need ids of their own", s.queries, s.keys);
-    return {};
+    return check_document_ids(args, s, ATTUNE_CUDA);
 }
 
 /** What the kernel's mask reads. */
