@@ -20,6 +20,9 @@ namespace attune::text {
 
 inline constexpr int max_mask_depth = 64; // brackets and "!" inside one another
 
+/** Names in a mask compiled in for a GPU: the kernel takes them one by one. */
+inline constexpr int most_cuda_parameters = 16;
+
 /** Where query 0 stands among N queries and M keys: top_left at key 0, bottom_right at key M - N, unnamed at the offset given. */
 enum class Alignment { unnamed, top_left, bottom_right };
 

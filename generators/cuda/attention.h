@@ -75,8 +75,9 @@ protected:
         given_key_documents = this->template add_input<Halide::Buffer<int32_t, 2>>("key_documents");
         given_attend = this->template add_input<Halide::Buffer<uint8_t, 4>>("attend");
         const size_t named = mask_parameter(mask_text).parameters.size(), count = named > 0 ? named : size_t(param_count);
-        if (count > most_params)
-            refuse("the mask has " + std::to_string(count) + " names; on device cuda it may have " + std::to_string(most_params));
+        const size_t most = text::most_cuda_parameters;
+        if (count > most)
+            refuse("the mask has " + std::to_string(count) + " names; on device cuda it may have " + std::to_string(most));
         for (size_t i = 0; i < count; i++)
             given_params.push_back(this->template add_input<int32_t>("param_" + std::to_string(i)));
     }
@@ -117,8 +118,6 @@ protected:
     }
 
 private:
-    static constexpr size_t most_params = 16; // as runtime/src/cuda_attention.h has it
-
     Integer *mask_offset = nullptr;
     Buffer<int32_t, 2> *given_query_documents = nullptr, *given_key_documents = nullptr;
     Buffer<uint8_t, 4> *given_attend = nullptr;

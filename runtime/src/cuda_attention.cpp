@@ -103,7 +103,7 @@ public:
 private:
     static constexpr int common = 22; // arguments of every kernel before its outputs, user_context among them
 
-    static constexpr int of_own = 4 + most_cuda_params; // of kernels of attune_add_kernel alone
+    static constexpr int of_own = 4 + text::most_cuda_parameters; // of kernels of attune_add_kernel alone
 
     void append(std::initializer_list<void *> more) { next_ = std::copy(more.begin(), more.end(), next_); }
     void append_own() {

@@ -7,9 +7,6 @@
 
 namespace attune::runtime {
 
-/** Names in a mask of attune_add_kernel, which its kernel takes one by one. */
-inline constexpr int32_t most_cuda_params = 16;
-
 /** Checks everything about a run that can be checked without reading the GPU's memory, and fills in its shape and window. */
 Status check_cuda_attention(const attune_attention_plan &plan, const attune_attention_args &args, AttentionShape &shape,
                             CudaWindow &window);

@@ -48,8 +48,8 @@ Status choose_cuda_kernel(const attune_attention_desc &desc, const CudaDevice &d
 
 /** What the arguments of a run have room for. */
 Status check_own_kernel(const attune_kernel &kernel) {
-    ATTUNE_REQUIRE(kernel.param_count <= most_cuda_params, "kernel.param_count is {}; on device cuda it must be at most {}",
-                   kernel.param_count, most_cuda_params);
+    ATTUNE_REQUIRE(kernel.param_count <= text::most_cuda_parameters, "kernel.param_count is {}; on device cuda it must be at most {}",
+                   kernel.param_count, text::most_cuda_parameters);
     return {};
 }
 
