@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "dsl/document_ranges.h"
 #include "dsl/numeric.h"
 
 namespace attune::dsl {
@@ -21,8 +22,11 @@ namespace {
 const char *const query_name = "attune.query";
 const char *const key_name = "attune.key";
 
-Cell symbolic_cell(const CellBlock &block) {
-    return {block.batch, block.head, Variable::make(Halide::Int(32), query_name), Variable::make(Halide::Int(32), key_name)};
+enum class Asked { any, every };
+
+Cell symbolic_cell(const CellBlock &block, Asked asked) {
+    return {block.batch, block.head,           Variable::make(Halide::Int(32), query_name), Variable::make(Halide::Int(32), key_name),
+            &block,      asked == Asked::every};
 }
 
 /** Stands names in for integers that are the same for the whole block, but that the solver can't look into and would give up on: choices
@@ -98,15 +102,16 @@ Expr Mask::allows_all(const CellBlock &block) const {
     scope.push(query_name, block.queries);
     scope.push(key_name, block.keys);
     NameConstants constants;
-    return constants.restored(Halide::Internal::and_condition_over_domain(constants.named(simplify(allows(symbolic_cell(block)))), scope));
+    return constants.restored(
+        Halide::Internal::and_condition_over_domain(constants.named(simplify(allows(symbolic_cell(block, Asked::every)))), scope));
 }
 
 Expr Mask::allows_none(const CellBlock &block) const { return (!*this).allows_all(block); }
 
-Interval Mask::possible_keys(const CellBlock &block) const { return possible_keys_of(allows(symbolic_cell(block)), block); }
+Interval Mask::possible_keys(const CellBlock &block) const { return possible_keys_of(allows(symbolic_cell(block, Asked::any)), block); }
 
 std::vector<Interval> Mask::possible_key_runs(const CellBlock &block) const {
-    const std::vector<Expr> cases = alternatives(simplify(allows(symbolic_cell(block))));
+    const std::vector<Expr> cases = alternatives(simplify(allows(symbolic_cell(block, Asked::any))));
     std::vector<Interval> runs;
     for (const Expr &allowed : cases) {
         const Interval keys = possible_keys_of(allowed, block);
@@ -119,7 +124,11 @@ std::vector<Interval> Mask::possible_key_runs(const CellBlock &block) const {
 }
 
 Mask operator!(const Mask &a) {
-    return Mask([a](const Cell &cell) { return !a.allows(cell); });
+    return Mask([a](const Cell &cell) {
+        Cell opposite = cell;
+        opposite.every = !cell.every;
+        return !a.allows(opposite);
+    });
 }
 
 Mask operator&(const Mask &a, const Mask &b) {
@@ -167,6 +176,20 @@ Mask blocks(const Halide::Func &map, const Expr &query_block, const Expr &key_bl
 Mask documents(const Halide::Func &query_documents, const Halide::Func &key_documents) {
     return Mask([query_documents, key_documents](const Cell &cell) {
         return query_documents(cell.query, cell.batch) == key_documents(cell.key, cell.batch);
+    });
+}
+
+Mask documents(const Halide::Func &query_documents, const Halide::Func &key_documents, const Halide::Func &ranges) {
+    const Mask plain = documents(query_documents, key_documents);
+    return Mask([plain, ranges](const Cell &cell) {
+        const Expr same = plain.allows(cell);
+        if (!cell.block) return same;
+        const auto within = [&](DocumentRange first, DocumentRange last) {
+            const auto end = [&](DocumentRange which) -> Expr { return ranges(int(which), cell.block->queries.min, cell.batch); };
+            return end(first) <= cell.key && cell.key <= end(last);
+        };
+        if (cell.every) return same || within(DocumentRange::first_full, DocumentRange::last_full);
+        return same && within(DocumentRange::first, DocumentRange::last);
     });
 }
 

@@ -11,9 +11,15 @@
 
 namespace attune::dsl {
 
+struct CellBlock;
+
 /** One score's place: batch item, query head, query row i and key column j. */
 struct Cell {
     Halide::Expr batch, head, query, key;
+    /** Where it stands for the cells of a block that is analysed: that block, and whether all of them are to be attended, or any. What is
+     * known of many queries at once may then join a predicate, which means the same with it. */
+    const CellBlock *block = nullptr;
+    bool every = false;
 };
 
 /** A block of cells of one head: queries and keys, each from `min` to `max`, both ends included. */
@@ -75,6 +81,10 @@ Mask blocks(const Halide::Func &map, const Halide::Expr &query_block, const Hali
 
 /** query_documents(i, batch) = key_documents(j, batch): packed sequences, each attending to itself alone. Both i32. */
 Mask documents(const Halide::Func &query_documents, const Halide::Func &key_documents);
+
+/** The same, with bounds for analysis: ranges(which, i, batch) is the DocumentRange (dsl/document_ranges.h) of queries that hold those of
+ * any block that is asked about and begins with query i. */
+Mask documents(const Halide::Func &query_documents, const Halide::Func &key_documents, const Halide::Func &ranges);
 
 /** j < lengths(batch). `lengths`: i32 [batch]. */
 Mask key_lengths(const Halide::Func &lengths);

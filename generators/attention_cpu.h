@@ -55,7 +55,7 @@ public:
 
     /** The mask compiled into the kernel, if any: that of the parameter `mask`, unless overridden. */
     std::optional<dsl::Mask> compiled_mask() {
-        const MaskData data{offsets, params, lengths, query_documents, key_documents, block_map, attend};
+        const MaskData data{offsets, params, lengths, query_documents, key_documents, block_map, attend, {}};
         return mask_from_text(mask_text, query.dim(1).extent(), keys, data);
     }
     /** A score compiled in, after soft cap and biases; none unless overridden. */

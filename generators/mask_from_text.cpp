@@ -53,6 +53,7 @@ dsl::Mask term_of(const text::MaskNode &node, const Context &context) {
     case text::MaskKind::blocks:
         return dsl::blocks(data.block_map, numbers[0], numbers[1]);
     case text::MaskKind::documents:
+        if (data.document_ranges.defined()) return dsl::documents(data.query_documents, data.key_documents, data.document_ranges);
         return dsl::documents(data.query_documents, data.key_documents);
     case text::MaskKind::lengths:
         return dsl::key_lengths(data.lengths);

@@ -19,6 +19,7 @@ struct MaskData {
     Halide::Func key_documents;   // i32 (key, batch)
     Halide::Func block_map;       // u8 (key block, query block, head, batch), for blocks
     Halide::Func attend;          // u8 (key, query, head, batch), for tensor
+    Halide::Func document_ranges; // of documents, where there are some: as dsl::documents takes them
 };
 
 /** The mask of the text; none for "none" or "". `queries` and `keys` are N and M. Throws Halide::CompileError with a sentence that gives

@@ -89,6 +89,8 @@ void simt_token_positions(const dsl::TokenPositions &positions, const Machine &m
 void simt_add_positions(const dsl::AddPositions &added, const Machine &machine);
 void simt_cache_write(const dsl::CacheWrite &write, const Machine &machine);
 void simt_cache_counts(const dsl::CacheCounts &counts, const Machine &machine);
+int document_lanes(const Machine &machine, int head_dim, const Halide::Expr &keys);
+void simt_document_ranges(const dsl::DocumentRanges &ranges, const Machine &machine);
 
 } // namespace cuda
 } // namespace attune::schedules

@@ -175,4 +175,12 @@ const std::vector<CacheCountsSchedule> &cache_counts_schedules() {
     return table;
 }
 
+const std::vector<DocumentRangesSchedule> &document_ranges_schedules() {
+    static const std::vector<DocumentRangesSchedule> table = {
+        {"simt", "cuda", "a block of threads goes through all keys for a range of queries", cuda::document_lanes,
+         cuda::simt_document_ranges},
+    };
+    return table;
+}
+
 } // namespace attune::schedules

@@ -9,6 +9,7 @@
 #include "dsl/attention_weights.h"
 #include "dsl/cache.h"
 #include "dsl/decode.h"
+#include "dsl/document_ranges.h"
 #include "dsl/linear.h"
 #include "dsl/merge.h"
 #include "dsl/normalization.h"
@@ -46,6 +47,7 @@ using TokenPositionsSchedule = Schedule<dsl::TokenPositions, int>;
 using AddPositionsSchedule = Schedule<dsl::AddPositions, int>;
 using CacheWriteSchedule = Schedule<dsl::CacheWrite, int>;
 using CacheCountsSchedule = Schedule<dsl::CacheCounts, int>;
+using DocumentRangesSchedule = Schedule<dsl::DocumentRanges, int>; // shape: lanes
 
 const std::vector<AttentionSchedule> &attention_schedules();
 const std::vector<TilesSchedule> &tiles_schedules();   // of attention, in the form for blocks of threads
@@ -66,6 +68,7 @@ const std::vector<TokenPositionsSchedule> &token_positions_schedules();
 const std::vector<AddPositionsSchedule> &add_positions_schedules();
 const std::vector<CacheWriteSchedule> &cache_write_schedules();
 const std::vector<CacheCountsSchedule> &cache_counts_schedules();
+const std::vector<DocumentRangesSchedule> &document_ranges_schedules();
 
 /** The names in a table of the schedules for a device, comma-separated. */
 template <typename Entry> std::string names(const std::vector<Entry> &table, const std::string &device = "x86") {

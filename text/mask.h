@@ -23,6 +23,9 @@ inline constexpr int max_mask_depth = 64; // brackets and "!" inside one another
 /** Names in a mask compiled in for a GPU: the kernel takes them one by one. */
 inline constexpr int most_cuda_parameters = 16;
 
+/** On a GPU, queries for which one range of keys is taken from documents' ids (dsl/document_ranges.h). */
+inline constexpr int queries_a_document_range = 64;
+
 /** Where query 0 stands among N queries and M keys: top_left at key 0, bottom_right at key M - N, unnamed at the offset given. */
 enum class Alignment { unnamed, top_left, bottom_right };
 

@@ -8,6 +8,7 @@
 #include <Halide.h>
 
 #include "dsl/axes.h"
+#include "dsl/document_ranges.h"
 #include "dsl/mask.h"
 #include "dsl/score.h"
 #include "generators/bind.h"
@@ -48,12 +49,13 @@ public:
     // (index), documents (token, batch) and a boolean tensor (key, query, head, batch).
     Halide::Func offsets{"offset_of_item"}, lengths{"length_of_item"}, params{"parameter"};
     Halide::Func query_documents{"query_document"}, key_documents{"key_document"}, attend{"attends_by_tensor"};
+    Halide::Func document_ranges{"document_range"}; // as dsl::documents takes them: (which, first query of a tile, batch)
 
     /** The mask compiled into the kernel, beside the one given at run time: that of the parameter `mask`, unless overridden. */
     std::optional<dsl::Mask> compiled_mask() {
         refuse_terms();
         return mask_from_text(mask_text, query.dim(1).extent(), keys,
-                              {offsets, params, lengths, query_documents, key_documents, {}, attend});
+                              {offsets, params, lengths, query_documents, key_documents, {}, attend, document_ranges});
     }
     /** A score compiled in, after soft cap and biases; none unless overridden. */
     std::optional<dsl::ScoreFunction> compiled_score() { return std::nullopt; }
@@ -74,10 +76,10 @@ protected:
         given_query_documents = this->template add_input<Halide::Buffer<int32_t, 2>>("query_documents");
         given_key_documents = this->template add_input<Halide::Buffer<int32_t, 2>>("key_documents");
         given_attend = this->template add_input<Halide::Buffer<uint8_t, 4>>("attend");
+        given_ranges = this->template add_input<Halide::Buffer<int32_t, 3>>("document_ranges");
         const size_t named = mask_parameter(mask_text).parameters.size(), count = named > 0 ? named : size_t(param_count);
         const size_t most = text::most_cuda_parameters;
-        if (count > most)
-            refuse("the mask has " + std::to_string(count) + " names; on device cuda it may have " + std::to_string(most));
+        if (count > most) refuse("the mask has " + std::to_string(count) + " names; on device cuda it may have " + std::to_string(most));
         for (size_t i = 0; i < count; i++)
             given_params.push_back(this->template add_input<int32_t>("param_" + std::to_string(i)));
     }
@@ -85,19 +87,19 @@ protected:
     /** Whether key_lengths hold beside the mask: 1, or 2 where a compiled-in mask alone reads them. */
     Halide::Expr lengths_hold() const { return own ? use_lengths == 1 : use_lengths != 0; }
 
-    /** What is compiled in. To be called once, in generate(). */
+    /** What is compiled in. To be called once, in generate(). A tile has `rows` rows. */
     struct Compiled {
         std::optional<dsl::Mask> mask;
         std::optional<dsl::ScoreFunction> score;
         Halide::Expr softcap, use_alibi;
     };
-    Compiled compiled() {
+    Compiled compiled(int rows) {
         Compiled made{{}, {}, softcap, use_alibi};
         if (!own) return made;
         T &self = static_cast<T &>(*this);
         if (self.compiled_positioning())
             refuse("a position is compiled in; on device cuda attune_rotary applies one to q and k beforehand");
-        define_data();
+        define_data(), define_ranges(rows);
         made.mask = self.compiled_mask(), made.score = self.compiled_score();
         if (made.mask && keys_per_chunk) check_heads(*made.mask);
         for (const text::ScoreTerm &term : score_parameter(score_text).terms) {
@@ -114,13 +116,18 @@ protected:
             vector->dim(0).set_min(0).set_stride(any);
         sinks.dim(0).set_min(0).set_stride(any);
         from_0(bias), from_0(pages);
-        if (own) from_0(*given_query_documents), from_0(*given_key_documents), from_0(*given_attend);
+        if (!own) return;
+        from_0(*given_query_documents), from_0(*given_key_documents), from_0(*given_attend);
+        // Its parts lie together: where one is, the others are found in no instruction.
+        for (int axis : {0, 1, 2})
+            given_ranges->dim(axis).set_min(0);
     }
 
 private:
     Integer *mask_offset = nullptr;
     Buffer<int32_t, 2> *given_query_documents = nullptr, *given_key_documents = nullptr;
     Buffer<uint8_t, 4> *given_attend = nullptr;
+    Buffer<int32_t, 3> *given_ranges = nullptr;
     std::vector<Integer *> given_params;
 
     [[noreturn]] static void refuse(const std::string &what) { throw Halide::CompileError(("attune: " + what).c_str()); }
@@ -167,6 +174,21 @@ private:
         for (size_t i = 0; i < given_params.size(); i++)
             nth = select(index == int(i), *given_params[i], nth);
         params(index) = nth;
+    }
+
+    /** A tile's queries are those of one range, or of several. */
+    void define_ranges(int rows) {
+        using namespace dsl::axes;
+        using dsl::DocumentRange;
+        auto &r = *given_ranges;
+        const int of_range = text::queries_a_document_range;
+        const Halide::Var which("which");
+        const auto range = [&](int after) { return r(which, within(token / of_range + after, r.dim(1)), within(batch, r.dim(2))); };
+        const Halide::Expr is_least = which == int(DocumentRange::first) || which == int(DocumentRange::last_full);
+        Halide::Expr joint = range(0);
+        for (int after = 1; after * of_range < rows; after++)
+            joint = select(is_least, min(joint, range(after)), max(joint, range(after)));
+        document_ranges(which, token, batch) = joint;
     }
 };
 

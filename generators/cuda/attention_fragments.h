@@ -39,7 +39,8 @@ public:
 
     void generate() {
         const auto &schedule = known(schedules::fragment_schedules(), schedule_name, this->get_target());
-        const dsl::FragmentAttention attention = dsl::fragment_attention(inputs(), schedule.shape(head_dim));
+        const dsl::FragmentBlocking blocking = schedule.shape(head_dim);
+        const dsl::FragmentAttention attention = dsl::fragment_attention(inputs(blocking.rows()), blocking);
         out = attention.output, lse = attention.lse;
         if (partial) *partial = attention.partial;
         schedule.apply(attention);
@@ -80,7 +81,7 @@ private:
         return f;
     }
 
-    dsl::FragmentInputs inputs() {
+    dsl::FragmentInputs inputs(int rows) {
         // No limit is twice as far.
         const Halide::Expr to_left = min(left, 2 * far), to_right = min(right, 2 * far);
         const auto offset_of = [this](const Halide::Expr &batch) {
@@ -89,7 +90,7 @@ private:
         const auto length_of = [this](const Halide::Expr &batch) {
             return clamp(select(this->lengths_hold(), given_lengths(batch), keys), 0, keys);
         };
-        const typename Base::Compiled compiled = this->compiled();
+        const typename Base::Compiled compiled = this->compiled(rows);
         dsl::FragmentInputs in;
         in.element = bfloat ? Halide::BFloat(16) : Halide::Float(16);
         in.query = query, in.key = unpaged("unpaged_key", key), in.value = unpaged("unpaged_value", value);

@@ -38,7 +38,7 @@ public:
     void generate() {
         const schedules::Machine machine = schedules::machine(this->get_target());
         const auto &schedule = known(schedules::tiles_schedules(), schedule_name, this->get_target());
-        const typename Base::Compiled compiled = this->compiled();
+        const typename Base::Compiled compiled = this->compiled(shape({}).rows);
         const dsl::AttentionInputs in = inputs(compiled);
         declared = dsl::attention_tiles(in, items(compiled), shape(in.keys));
         out = declared.attention, lse = declared.lse;

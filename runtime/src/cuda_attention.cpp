@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "cuda_cache.h"
+#include "cuda_documents.h"
 #include "cuda_scratch.h"
 #include "cuda_split.h"
 #include "error.h"
@@ -26,14 +27,15 @@ HalideBuffer bias_buffer(const attune_attention_args &args, const AttentionShape
     return HalideBuffer(bias, {s.batch, s.heads, s.queries, s.keys});
 }
 
-/** A tensor of cells or of tokens that a compiled-in mask reads, stretched over the axes that it leaves out. */
+/** Of cells, of tokens, or of ranges of queries: what a compiled-in mask reads, stretched over the axes that it leaves out. */
 HalideBuffer mask_buffer(const attune_tensor *given, const attune_tensor &q, attune_type type, std::initializer_list<int64_t> extents) {
     const attune_tensor tensor = or_nothing(given, q, type, static_cast<int32_t>(extents.size()));
     return given ? HalideBuffer(tensor, extents) : HalideBuffer(tensor, tensor.rank);
 }
 
-const attune_tensor *query_documents_of(const attune_attention_args &args) {
-    return args.query_documents ? args.query_documents : args.documents;
+HalideBuffer ranges_buffer(const attune_tensor *ranges, const attune_tensor &q, const AttentionShape &s) {
+    if (!ranges) return mask_buffer(nullptr, q, ATTUNE_I32, {1, 1, 1});
+    return mask_buffer(ranges, q, ATTUNE_I32, {s.batch, ranges->extent[1], ranges->extent[2]});
 }
 
 /** 1 where key lengths hold beside the masks, 2 where the kernel's own alone reads them, 0 where there are none. */
@@ -66,7 +68,7 @@ float scale_of(const attune_attention_args &args, int64_t head_dim) {
 class CudaArguments {
 public:
     CudaArguments(const attune_attention_plan &plan, const attune_kernel &kernel, const attune_attention_args &args,
-                  const AttentionShape &s, const CudaWindow &window, const attune_tensor &lse)
+                  const AttentionShape &s, const CudaWindow &window, const attune_tensor &lse, const attune_tensor *document_ranges)
         : kernel_(kernel), q_(args.q, 4), k_(args.k, 4), v_(args.v, 4), lengths_(vector_buffer(args.key_lengths, args.q, ATTUNE_I32)),
           offsets_(vector_buffer(window.use_offsets ? args.offsets : nullptr, args.q, ATTUNE_I32)),
           sinks_(vector_buffer(args.sinks, args.q, ATTUNE_F32)), bias_(bias_buffer(args, s)), pages_(pages_buffer(args)), out_(args.out, 4),
@@ -77,7 +79,8 @@ public:
           temperature_(kernel_temperature(args.temperature)), own_(plan.own_kernel), mask_offset_(window.mask_offset), params_(args.params),
           param_count_(args.param_count), query_documents_(mask_buffer(query_documents_of(args), args.q, ATTUNE_I32, {s.batch, s.queries})),
           key_documents_(mask_buffer(args.documents, args.q, ATTUNE_I32, {s.batch, s.keys})),
-          attend_(mask_buffer(args.boolean_mask, args.q, ATTUNE_BOOL, {s.batch, s.heads, s.queries, s.keys})) {
+          attend_(mask_buffer(args.boolean_mask, args.q, ATTUNE_BOOL, {s.batch, s.heads, s.queries, s.keys})),
+          document_ranges_(ranges_buffer(document_ranges, args.q, s)) {
         if (kernel.word_channels != 2) return;
         for (HalideBuffer *buffer : {&q_, &k_, &v_, &out_})
             buffer->use_words();
@@ -103,12 +106,12 @@ public:
 private:
     static constexpr int common = 22; // arguments of every kernel before its outputs, user_context among them
 
-    static constexpr int of_own = 4 + text::most_cuda_parameters; // of kernels of attune_add_kernel alone
+    static constexpr int of_own = 5 + text::most_cuda_parameters; // of kernels of attune_add_kernel alone
 
     void append(std::initializer_list<void *> more) { next_ = std::copy(more.begin(), more.end(), next_); }
     void append_own() {
         if (!own_) return;
-        append({&mask_offset_, query_documents_.get(), key_documents_.get(), attend_.get()});
+        append({&mask_offset_, query_documents_.get(), key_documents_.get(), attend_.get(), document_ranges_.get()});
         for (int32_t i = 0; i < param_count_; ++i)
             append({const_cast<int32_t *>(&params_[i])});
     }
@@ -122,7 +125,7 @@ private:
     int32_t mask_offset_;
     const int32_t *params_;
     int32_t param_count_;
-    HalideBuffer query_documents_, key_documents_, attend_;
+    HalideBuffer query_documents_, key_documents_, attend_, document_ranges_;
     void *arguments_[common + of_own + 4] = {nullptr,      q_.get(),    k_.get(),      v_.get(),      lengths_.get(), offsets_.get(),
                                              sinks_.get(), bias_.get(), pages_.get(),  &use_lengths_, &use_offsets_,  &use_sinks_,
                                              &use_bias_,   &use_alibi_, &use_pages_,   &offset_,      &left_,         &right_,
@@ -153,15 +156,18 @@ public:
 
     Status run(const CudaDevice &device, Call &call) const {
         DeviceScratch scratch(device, call);
+        CudaDocuments documents(device, call);
         attune_tensor lse = {};
         ATTUNE_TRY(place_lse(args_, shape_, scratch, lse));
-        if (splits_keys(kernel_)) return run_split(device, lse, call);
+        ATTUNE_TRY(documents.fill(plan_, args_, shape_));
+        if (splits_keys(kernel_)) return run_split(device, documents, lse, call);
         ATTUNE_TRY(cache_.append());
-        return CudaArguments(plan_, kernel_, args_, shape_, window_, lse).run(call);
+        ATTUNE_TRY(documents.find());
+        return CudaArguments(plan_, kernel_, args_, shape_, window_, lse, documents.ranges()).run(call);
     }
 
 private:
-    Status run_split(const CudaDevice &device, const attune_tensor &lse, Call &call) const {
+    Status run_split(const CudaDevice &device, const CudaDocuments &documents, const attune_tensor &lse, Call &call) const {
         const ChunkStateSize size(kernel_, shape_);
         ATTUNE_REQUIRE(size.item() <= INT32_MAX,
                        "q has {} queries, k {} heads and {} keys: the kernel {} would keep {} numbers for a batch item; it can keep {}",
@@ -170,12 +176,13 @@ private:
         DeviceScratch states(device, call);
         ATTUNE_TRY(states.allocate("split-KV decoding", at_once * size.item() * 4));
         ATTUNE_TRY(cache_.append());
+        ATTUNE_TRY(documents.find());
         for (int64_t first = 0; first < shape_.batch; first += at_once) {
             AttentionShape shape = shape_;
             shape.batch = std::min(at_once, shape_.batch - first);
-            const BatchItems items(args_, lse, first, shape.batch);
+            const BatchItems items(args_, lse, documents.ranges(), first, shape.batch);
             HalideBuffer partial = size.buffer(states.data(), shape.batch);
-            CudaArguments arguments(plan_, kernel_, items.args(), shape, window_, items.lse());
+            CudaArguments arguments(plan_, kernel_, items.args(), shape, window_, items.lse(), items.document_ranges());
             ATTUNE_TRY(arguments.run_split(static_cast<int32_t>(keys_per_chunk(shape.keys)), partial, call));
         }
         return {};

@@ -51,8 +51,9 @@ HalideBuffer ChunkStateSize::buffer(void *data, int64_t items) const {
 
 int64_t items_at_once(const ChunkStateSize &size, int64_t batch) { return std::clamp<int64_t>(most_floats / size.item(), 1, batch); }
 
-BatchItems::BatchItems(const attune_attention_args &args, const attune_tensor &lse, int64_t first, int64_t count)
-    : args_(args), lse_(items_of(lse, first, count)) {
+BatchItems::BatchItems(const attune_attention_args &args, const attune_tensor &lse, const attune_tensor *document_ranges, int64_t first,
+                       int64_t count)
+    : args_(args), lse_(items_of(lse, first, count)), document_ranges_(document_ranges) {
     const bool paged = args.cache && args.cache->block_table; // k and v are then of all items
     for (attune_tensor *tensor : {&args_.q, &args_.out})
         *tensor = items_of(*tensor, first, count);
@@ -63,6 +64,7 @@ BatchItems::BatchItems(const attune_attention_args &args, const attune_tensor &l
     };
     take(args_.bias, bias_), take(args_.key_lengths, lengths_), take(args_.offsets, offsets_);
     take(args_.boolean_mask, boolean_mask_), take(args_.documents, documents_), take(args_.query_documents, query_documents_);
+    take(document_ranges_, own_ranges_);
     if (paged) cache_ = *args.cache, args_.cache = &cache_, take(cache_.block_table, pages_);
 }
 

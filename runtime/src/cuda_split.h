@@ -34,17 +34,20 @@ int64_t items_at_once(const ChunkStateSize &size, int64_t batch);
 /** Batch items [first, first + count) of a run's arguments. */
 class BatchItems {
 public:
-    BatchItems(const attune_attention_args &args, const attune_tensor &lse, int64_t first, int64_t count);
+    BatchItems(const attune_attention_args &args, const attune_tensor &lse, const attune_tensor *document_ranges, int64_t first,
+               int64_t count);
     BatchItems(const BatchItems &) = delete;
     BatchItems &operator=(const BatchItems &) = delete;
 
     const attune_attention_args &args() const { return args_; }
     const attune_tensor &lse() const { return lse_; }
+    const attune_tensor *document_ranges() const { return document_ranges_; }
 
 private:
     attune_attention_args args_;
     attune_tensor lse_, bias_ = {}, lengths_ = {}, offsets_ = {}, pages_ = {};
-    attune_tensor boolean_mask_ = {}, documents_ = {}, query_documents_ = {};
+    attune_tensor boolean_mask_ = {}, documents_ = {}, query_documents_ = {}, own_ranges_ = {};
+    const attune_tensor *document_ranges_; // nullptr: there are none
     attune_cache cache_ = {};
 };
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "dsl/axes.h"
+#include "dsl/document_ranges.h"
 #include "dsl/mask.h"
 
 namespace attune::test {
@@ -17,13 +19,29 @@ struct MaskCase {
     bool exact_keys = true;   // possible_keys must be as narrow as can be
 };
 
-/** Every constructor that needs no data, `! & |` of them, and predicates of a user's. */
+/** Documents whose ids are given by formulas, with the ranges of tiles of `rows` of so many queries and keys. */
+inline dsl::Mask ranged_documents(const std::function<Halide::Expr(Halide::Expr)> &of_query,
+                                  const std::function<Halide::Expr(Halide::Expr)> &of_key, int rows, int queries, int keys) {
+    using namespace dsl::axes;
+    Halide::Func q("query_id"), k("key_id"), of_tile("of_tile");
+    Halide::Var which("which");
+    q(token, batch) = of_query(token), k(token, batch) = of_key(token);
+    const Halide::Func ranges = dsl::document_ranges({q, k, queries, keys, rows}, 8).result;
+    of_tile(which, token, batch) = ranges(which, token / rows, batch);
+    return dsl::documents(q, k, of_tile);
+}
+
+/** Every constructor that needs no data, documents with ranges, `! & |` of them, and predicates of a user's. */
 inline std::vector<MaskCase> mask_cases() {
     using namespace dsl;
     using Halide::Expr;
     const Mask every_third([](const Cell &c) { return (c.query - c.key) % 3 == 0; });
     const Mask fives([](const Cell &c) { return c.query / 5 == c.key / 5; });
     auto divides = [](int step, int distance) { return distance % step == 0; };
+    const auto ranged = [](auto of_query, auto of_key) { return ranged_documents(of_query, of_key, 4, 22, 27); };
+    const Mask in_order = ranged([](Expr i) { return i / 6 - 1; }, [](Expr j) { return j / 5 - 2; });
+    const Mask mixed = ranged([](Expr i) { return i % 3 * 4; }, [](Expr j) { return j / 4 % 3 * 2; });
+    auto in_order_attends = [](int i, int j) { return i / 6 - 1 == j / 5 - 2; };
     return {
         {"causal", [](Expr o) { return causal(o); }, [](int i, int j, int o) { return j <= i + o; }},
         {"window", [](Expr o) { return window(3, 2, o); }, [](int i, int j, int o) { return i + o - 3 <= j && j <= i + o + 2; }},
@@ -55,6 +73,13 @@ inline std::vector<MaskCase> mask_cases() {
         {"strided", [](Expr) { return strided(4, 2); }, [](int, int j, int) { return j % 4 < 2; }, false, false},
         {"strided_causal", [](Expr o) { return causal(o) & strided(5, 1); }, [](int i, int j, int o) { return j <= i + o && j % 5 == 0; },
          false, false},
+        {"documents_in_order", [=](Expr) { return in_order; }, [=](int i, int j, int) { return in_order_attends(i, j); }},
+        {"documents_and_causal", [=](Expr o) { return in_order & causal(o); },
+         [=](int i, int j, int o) { return in_order_attends(i, j) && j <= i + o; }, true, false},
+        {"not_documents", [=](Expr) { return !in_order; }, [=](int i, int j, int) { return !in_order_attends(i, j); }, true, false},
+        {"documents_in_any_order", [=](Expr) { return mixed; }, [](int i, int j, int) { return i % 3 * 4 == j / 4 % 3 * 2; }, false, false},
+        {"documents_or_prefix", [=](Expr) { return in_order | prefix(4); },
+         [=](int i, int j, int) { return in_order_attends(i, j) || j < 4; }, false, false},
         {"fives", [=](Expr) { return fives; }, [](int i, int j, int) { return i / 5 == j / 5; }, false, false},
         {"strided_or_local", [](Expr o) { return causal(o) & Mask([](const Cell &c) { return c.key % 4 == 0 || c.query - c.key < 3; }); },
          [](int i, int j, int o) { return j <= i + o && (j % 4 == 0 || i - j < 3); }, false, false},

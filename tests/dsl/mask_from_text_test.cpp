@@ -31,7 +31,7 @@ struct Data {
     }
 
     generators::MaskData funcs() {
-        return {Func(offsets), Func(params), Func(lengths), Func(query_documents), Func(key_documents), Func(block_map), Func(attend)};
+        return {Func(offsets), Func(params), Func(lengths), Func(query_documents), Func(key_documents), Func(block_map), Func(attend), {}};
     }
 };
 

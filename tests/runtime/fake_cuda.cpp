@@ -16,7 +16,7 @@ SeenBuffer note(const halide_buffer_t *b) {
     return seen;
 }
 
-int note_attention(const char *name, void **arguments, bool split = false) {
+int note_attention(const char *name, void **arguments, bool split = false, bool own = false) {
     Arguments a(arguments);
     SeenAttention &seen = seen_cuda();
     if (seen.kernel) {
@@ -35,6 +35,11 @@ int note_attention(const char *name, void **arguments, bool split = false) {
         *number = a.number<float>();
     seen.keys = a.number<int32_t>();
     if (split) seen.keys_per_chunk = a.number<int32_t>();
+    if (own) {
+        seen.mask_offset = a.number<int32_t>();
+        for (SeenBuffer *buffer : {&seen.query_documents, &seen.key_documents, &seen.attend, &seen.document_ranges})
+            *buffer = note(a.buffer());
+    }
     seen.out = note(a.buffer()), seen.lse = note(a.buffer());
     if (split) seen.partial = note(a.buffer());
     return 0;
@@ -63,6 +68,14 @@ int note_counts(void **arguments) {
     SeenCache seen = {"cache_counts", a.number<CallContext *>()->cuda_stream, {}, note(a.buffer()), {}, {}, {}, false};
     for (int i = 0; i < 3; ++i)
         seen.numbers.push_back(a.number<int32_t>());
+    seen.cache = note(a.buffer()), seen.before_attention = !seen_cuda().kernel;
+    seen_cache().push_back(seen);
+    return 0;
+}
+
+int note_ranges(void **arguments) {
+    Arguments a(arguments);
+    SeenCache seen = {"document_ranges", a.number<CallContext *>()->cuda_stream, note(a.buffer()), note(a.buffer()), {}, {}, {}, false};
     seen.cache = note(a.buffer()), seen.before_attention = !seen_cuda().kernel;
     seen_cache().push_back(seen);
     return 0;
@@ -104,6 +117,14 @@ const attune_kernel fake_cuda_kernels[] = {
                        [](void **a) { return note_attention("split_kv_bf16_d64", a, true); }),
     kernel("write_f32", "cache_write", "simt", ATTUNE_F32, [](void **a) { return note_write("write_f32", a); }),
     kernel("write_f16", "cache_write", "simt", ATTUNE_F16, [](void **a) { return note_write("write_f16", a); }),
-    kernel("counts", "cache_counts", "simt", ATTUNE_F32, note_counts)};
+    kernel("counts", "cache_counts", "simt", ATTUNE_F32, note_counts),
+    kernel("ranges", "document_ranges", "simt", ATTUNE_F32, note_ranges)};
+
+const attune_kernel fake_own_cuda_kernel = [] {
+    attune_kernel made =
+        tensor_core_kernel("own", "sm_80,sm_90,compute_80", "split_kv", [](void **a) { return note_attention("own", a, true, true); });
+    made.mask = "documents & causal | lengths";
+    return made;
+}();
 
 } // namespace attune::runtime

@@ -27,15 +27,19 @@ struct SeenAttention {
     float scale = 0, softcap = 0, temperature = 0;
     int32_t keys_per_chunk = 0; // of split_kv alone
     SeenBuffer partial;
+    int32_t mask_offset = 0; // of kernels of attune_add_kernel alone, with the next
+    SeenBuffer query_documents, key_documents, attend, document_ranges;
     std::vector<SeenAttention> earlier; // the calls before
 };
 
-/** A call of the kernels `cache_write` and `cache_counts`. */
+/** A call of the kernels `cache_write`, `cache_counts` and `document_ranges`. */
 struct SeenCache {
     const char *kernel;
     void *stream;
-    SeenBuffer update, starts, pages, cache; // of cache_counts starts are the lengths, and cache the counts
-    std::vector<int32_t> numbers;            // in their order
+    // Of cache_counts starts are the lengths, and cache the counts; of document_ranges update are the documents of queries, starts those of
+    // keys, and cache the ranges.
+    SeenBuffer update, starts, pages, cache;
+    std::vector<int32_t> numbers; // in their order
     bool before_attention;
 };
 std::vector<SeenCache> &seen_cache();
@@ -44,6 +48,9 @@ SeenAttention &seen_cuda();
 /** For the registry: "attention" of schedules simt (f32, f16), mma and split_kv (bf16, D 64, words, capability 8.0 up), wgmma (the same,
  * capability 10.3; f16, 9.0), softmax of simt, and what caches need. */
 extern const attune_kernel fake_cuda_kernels[];
-inline constexpr int fake_cuda_kernel_count = 10;
+inline constexpr int fake_cuda_kernel_count = 11;
+
+/** Of attune_add_kernel, in the place of split_kv_bf16_d64: its mask is "documents & causal | lengths". */
+extern const attune_kernel fake_own_cuda_kernel;
 
 } // namespace attune::runtime
