@@ -48,6 +48,10 @@ Array make_array(attune_type type, Shape shape, const std::string &subject) {
     return array;
 }
 
+int64_t integer_at(const Array &array, int64_t index) {
+    return array.type == ATTUNE_I64 ? array.as<int64_t>()[index] : array.as<int32_t>()[index];
+}
+
 TensorView view(const Array &array, int rank) {
     Shape shape(static_cast<std::size_t>(rank) - array.shape.size(), 1);
     shape.insert(shape.end(), array.shape.begin(), array.shape.end());

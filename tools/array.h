@@ -38,6 +38,9 @@ struct Array {
 /** Memory for an array, not initialised. Throws std::bad_alloc, or CommandError naming `subject` if the size overflows. */
 Array make_array(attune_type type, Shape shape, const std::string &subject);
 
+/** Element `index` of an array of 32- or 64-bit integers. */
+int64_t integer_at(const Array &array, int64_t index);
+
 /** A view of `array` with leading axes of extent 1 added up to `rank`. */
 TensorView view(const Array &array, int rank);
 

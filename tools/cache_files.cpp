@@ -36,14 +36,6 @@ CacheFiles::CacheFiles(const std::string &folder, bool ring, const AttentionInpu
 
 int64_t CacheFiles::capacity() const { return cache_.k.extent[2] * (cache_.block_table ? cache_.block_table->extent[1] : 1); }
 
-namespace {
-
-int64_t integer_at(const Array &array, int64_t index) {
-    return array.type == ATTUNE_I64 ? array.as<int64_t>()[index] : array.as<int32_t>()[index];
-}
-
-} // namespace
-
 void CacheFiles::check_numbers(int64_t new_tokens) const {
     const int64_t size = cache_.k.extent[2], pages = cache_.k.extent[0], columns = cache_.block_table ? cache_.block_table->extent[1] : 1;
     for (int64_t b = 0; b < cache_.lengths.extent[0]; ++b) {

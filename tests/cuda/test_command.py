@@ -143,6 +143,44 @@ class Cache(Cuda):
                     "--device", "cuda", says="cache.ring is set; a cache on device cuda is no ring")
 
 
+class CacheWrite(Cuda):
+    def setUp(self):
+        super().setUp()
+        self.need("cache_write")
+        self.need("cache_write", "f16")
+
+    def write_all(self, cache, update, starts, descr="<i8"):
+        self.write("cache.npy", cache)
+        self.write("update.npy", update)
+        self.write("starts.npy", Array((len(starts),), starts, descr))
+        return "cache-write", "cache.npy", "update.npy", "--starts", "starts.npy"
+
+    def test_starts_and_axes(self):
+        cache = self.normal(2, 3, 5, 4)
+        self.check(*self.write_all(cache, self.normal(2, 3, 2, 4), [3, 1]), tolerance=0)
+        self.check(*self.write_all(cache, self.normal(2, 1, 5, 4), [2, 0], "<i4"), "--axis", "1", tolerance=0)
+        self.check(*self.write_all(cache, self.normal(2, 3, 3, 4), [4, 13]), "--circular", tolerance=0)
+        self.check("cache-write", "cache.npy", "update.npy", tolerance=0)
+        self.assertNotEqual(self.read("cuda-o.npy").values, cache.values)
+
+    def test_half_precision(self):
+        halves = Array((1, 2, 2), [0.5, 1, -2, 4], "<f2")
+        self.run_well("run", *self.write_all(halves, Array((1, 1, 2), [8, -1], "<f2"), [1]), "-o", "o.npy", "--device", "cuda")
+        self.assertEqual(self.read("o.npy").values, [0.5, 1, 8, -1])
+
+    def test_what_is_refused(self):
+        def refuse(cache, update, starts, *options, says):
+            self.refuse("run", *self.write_all(cache, update, starts), "-o", "o.npy", "--device", "cuda", *options, says=says)
+
+        cache, update = self.normal(2, 5, 4), self.normal(2, 2, 4)
+        refuse(cache, update, [0, 4], says="starts.npy holds 4; with 2 new tokens it must be 0 to 3")
+        refuse(cache, update, [0, -1], "--circular", says="starts.npy holds -1; it must be 0 or more")
+        refuse(cache, update, [0, 1 << 40], "--circular", says="starts.npy holds 1099511627776; on --device cuda its numbers must fit in 32 bits")
+        refuse(cache, update, [0, 4], "--axis", "0", says="axis is 0")
+        refuse(cache, self.normal(2, 6, 4), [0, 0], says="update.extent[1] is 6; it must be 0 to 5")
+        refuse(Array((1, 2, 2), [1, 2, 3, 4], "<i4"), Array((1, 1, 2), [3, 4], "<i4"), [1], says="cache.type is")
+
+
 class Functions(Cuda):
     def test_softmax(self):
         self.need("softmax")
