@@ -38,10 +38,11 @@ HalideBuffer ranges_buffer(const attune_tensor *ranges, const attune_tensor &q, 
     return mask_buffer(ranges, q, ATTUNE_I32, {s.batch, ranges->extent[1], ranges->extent[2]});
 }
 
-/** 1 where key lengths hold beside the masks, 2 where the kernel's own alone reads them, 0 where there are none. */
+/** 1 where key lengths hold beside the masks, 2 where the kernel's own alone reads them, 0 where there are none. Those of a cache always
+ * hold: there is nothing beyond them. */
 int32_t use_lengths_of(const attune_attention_plan &plan, const attune_attention_args &args) {
     if (!args.key_lengths) return 0;
-    return plan.kernel_mask.names(text::MaskKind::lengths) && !plan.cuda_mask.lengths ? 2 : 1;
+    return plan.kernel_mask.names(text::MaskKind::lengths) && !plan.cuda_mask.lengths && !args.cache ? 2 : 1;
 }
 
 /** The block table of a cache. */

@@ -78,5 +78,19 @@ TEST(CudaOwnArguments, RangesOfManyItems) {
     EXPECT_EQ(last.document_ranges.device, seen_cache()[0].cache.device + last.earlier.size() * at_once * 4 * 4);
 }
 
+/** Beyond an item's length there is nothing, whatever the mask says of it. */
+TEST(CudaOwnArguments, LengthsOfACacheHoldBesideTheMask) {
+    OwnAttention a;
+    attune_cache cache;
+    attune_cache_init(&cache);
+    cache.k = a.tensor(ATTUNE_BF16, {2, 2, 16, 64}), cache.v = a.tensor(ATTUNE_BF16, {2, 2, 16, 64});
+    cache.lengths = a.tensor(ATTUNE_I32, {2});
+    a.args.cache = &cache, a.args.key_lengths = nullptr, a.args.offsets = nullptr;
+    a.args.k.extent[2] = a.args.v.extent[2] = 3;
+    run_well(a);
+    ASSERT_EQ(seen_cache().size(), 4u);
+    EXPECT_EQ(seen_cuda().use_lengths, 1);
+}
+
 } // namespace
 } // namespace attune::runtime

@@ -15,6 +15,7 @@ Result<AttentionPlan> plan_of(const CacheSetting &s) {
     AttentionDesc desc;
     desc.dtype = s.dtype, desc.cache_dtype = s.cache_dtype, desc.head_dim = s.dim, desc.value_dim = s.value_dim;
     desc.mask = s.mask, desc.score = s.score, desc.position = s.position, desc.schedule = s.schedule, desc.device = s.device;
+    if (s.kernel) desc.kernel = s.kernel, desc.mask = desc.score = "none";
     return AttentionPlan::create(desc);
 }
 
@@ -113,6 +114,16 @@ CacheStep CacheModel::step(bool weights) {
     const attune_tensor lse = step.lse.view(), all_weights = step.weights.view();
     AttentionArgs args(queries.view(), keys.view(), values.view(), step.out.view());
     args.cache = &cache, args.lse = &lse;
+    Tensor<int32_t> of_keys, of_queries;
+    attune_tensor of_keys_view, of_queries_view;
+    if (s.document) {
+        of_keys = documents<int32_t>(0, s.capacity), of_queries = Tensor<int32_t>({s.batch, q.extent[2]});
+        for (int64_t b = 0; b < s.batch; b++)
+            for (int64_t i = 0; i < q.extent[2]; i++)
+                of_queries(b, i) = s.document(lengths[static_cast<size_t>(b)] + k.extent[2] - q.extent[2] + i);
+        of_keys_view = of_keys.view(), of_queries_view = of_queries.view();
+        args.documents = &of_keys_view, args.query_documents = &of_queries_view;
+    }
     if (weights) args.weights = &all_weights;
     step.status = s.run ? s.run(plan_.value(), args) : plan_->run(args);
     if (step.status.ok()) record_new_tokens();
@@ -149,11 +160,20 @@ Tensor<float> CacheModel::recorded(int64_t item, int side) const {
     return all;
 }
 
+template <typename T> Tensor<T> CacheModel::documents(int64_t first, int64_t count) const {
+    Tensor<T> made({1, count});
+    for (int64_t t = 0; t < count; t++)
+        made(0, t) = setting_.document(first + t);
+    return made;
+}
+
 AttentionProblem CacheModel::problem_of(int64_t item) const {
     AttentionProblem p;
     p.q = q.item(item), p.k = recorded(item, 0), p.v = recorded(item, 1), p.mask = setting_.mask;
     p.key_lengths = {p.k.extent[2]}, p.alibi = setting_.score == "alibi";
     p.offset = p.k.extent[2] - p.q.extent[2];
+    if (setting_.document)
+        p.documents = documents<int64_t>(0, p.k.extent[2]), p.query_documents = documents<int64_t>(*p.offset, p.q.extent[2]);
     return p;
 }
 

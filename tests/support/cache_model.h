@@ -21,6 +21,9 @@ struct CacheSetting {
     bool tokens_first = false; // memory [pages, tokens, heads, dim]
     attune_type dtype = ATTUNE_F32, cache_dtype = ATTUNE_F32;
     std::string mask = "causal", score = "none", position = "none", schedule; // "": Attune's choice
+    const attune_kernel *kernel = nullptr;                                    // one's own, with `mask` and `score` compiled in
+    /** The id of the token at a position, where the mask names documents. */
+    std::function<int32_t(int64_t position)> document;
     attune_device device = ATTUNE_CPU;
     /** Runs a step elsewhere: takes the tensors of its arguments there, and what was written back. Empty: they are run as they are. */
     std::function<Status(const AttentionPlan &, const AttentionArgs &)> run;
@@ -74,6 +77,7 @@ private:
     void record_new_tokens();
     Extents place_of(int64_t item, int64_t head, int64_t token) const; // page, head, token of the page
     Tensor<float> recorded(int64_t item, int side) const;
+    template <typename T> Tensor<T> documents(int64_t first, int64_t count) const; // [1, count], of tokens from position `first` on
     int64_t tokens_left(int64_t item) const;
 
     CacheSetting setting_;
