@@ -15,7 +15,7 @@ MaskInput mask_input(const attune_attention_plan &plan, const attune_attention_a
     input.offset = args.has_offset ? args.offset : 0;
     input.offsets = args.offsets;
     input.key_lengths = args.key_lengths;
-    input.lengths_cut = !plan.run_time_mask.names(MaskKind::lengths) && !plan.kernel_mask.names(MaskKind::lengths);
+    input.lengths_cut = args.cache || (!plan.run_time_mask.names(MaskKind::lengths) && !plan.kernel_mask.names(MaskKind::lengths));
     input.params = args.params;
     return input;
 }

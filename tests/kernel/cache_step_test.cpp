@@ -62,7 +62,7 @@ TEST_P(CacheSteps, ItemsOfDifferentLengths) {
 }
 
 TEST_P(CacheSteps, OtherMasksAndScores) {
-    for (const char *mask : {"none", "window(9, 0)", "causal & (window(5, 0) | prefix(3))", "lengths"}) {
+    for (const char *mask : {"none", "window(9, 0)", "causal & (window(5, 0) | prefix(3))", "lengths", "window(9, 5) | lengths"}) {
         CacheSetting s = setting();
         s.mask = mask, s.page_size = 16;
         expect_right_steps(s);
