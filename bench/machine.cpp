@@ -40,12 +40,13 @@ int64_t mem_available() {
 
 } // namespace
 
+// sysconf may count a whole package's: 320 MiB on a Zen 4 that shares 32 with its neighbours.
 int64_t last_level_cache_bytes() {
     constexpr int64_t unknown = int64_t{32} << 20;
+    if (const int64_t size = cache_from_sysfs(); size > 0) return size;
     for (int name : {_SC_LEVEL4_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE})
         if (const int64_t size = sysconf(name); size > 0) return size;
-    const int64_t size = cache_from_sysfs();
-    return size > 0 ? size : unknown;
+    return unknown;
 }
 
 int64_t available_memory_bytes() {

@@ -8,7 +8,7 @@
 
 namespace attune::bench {
 
-/** Bytes of the last-level cache, from sysconf or sysfs; 32 MiB where neither knows. */
+/** Bytes of the last-level cache, from sysfs or sysconf; 32 MiB where neither knows. */
 int64_t last_level_cache_bytes();
 
 /** Bytes this process can still use: /proc/meminfo's MemAvailable, or what its control group leaves if that is less. */

@@ -4,11 +4,13 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <random>
 
 #include <fmt/format.h>
 
 #include "bench/buffer.h"
+#include "bench/elements.h"
 #include "bench/exact.h"
 #include "bench/machine.h"
 
@@ -23,16 +25,16 @@ bool is_layer_norm(const RowCase &c) { return std::strcmp(c.operation, "layer_no
 bool is_norm(const RowCase &c) { return is_layer_norm(c) || std::strcmp(c.operation, "rms_norm") == 0; }
 
 /** Schedule "" of an operation: the first that is linked in for the CPU. */
-std::string default_schedule(const char *operation) {
+std::string default_schedule(const RowCase &c) {
     for (int32_t i = 0; i < attune_kernel_count(); ++i)
         if (const attune_kernel *kernel = attune_kernel_at(i);
-            std::strcmp(kernel->operation, operation) == 0 && kernel->device == ATTUNE_CPU && kernel->dtype == ATTUNE_F32)
+            std::strcmp(kernel->operation, c.operation) == 0 && kernel->device == ATTUNE_CPU && kernel->dtype == c.dtype)
             return kernel->schedule;
     return "";
 }
 
-Status run(const RowCase &c, const std::string &schedule, float *x, float *y, Call &call) {
-    const TensorView from(x, {c.heads, c.rows, c.columns}), to(y, {c.heads, c.rows, c.columns});
+Status run(const RowCase &c, const std::string &schedule, char *x, char *y, Call &call) {
+    const TensorView from(x, c.dtype, {c.heads, c.rows, c.columns}), to(y, c.dtype, {c.heads, c.rows, c.columns});
     if (is_rotary(c)) {
         RotaryOptions options;
         options.base = rotary_base, options.schedule = schedule;
@@ -61,35 +63,49 @@ Exact exact_rotary(const float *x, int64_t columns, int64_t position, bool half)
     return y;
 }
 
-Exact exact_row(const RowCase &c, const float *x, int64_t position) {
-    if (is_rotary(c)) return exact_rotary(x, c.columns, position, std::strcmp(c.operation, "rotary_half") == 0);
-    if (is_norm(c)) return exact_norm({x, x + c.columns}, is_layer_norm(c), norm_epsilon);
-    return exact_softmax({x, x + c.columns}, std::strcmp(c.operation, "log_softmax") == 0);
+Exact exact_row(const RowCase &c, const std::vector<float> &x, int64_t position) {
+    if (is_rotary(c)) return exact_rotary(x.data(), c.columns, position, std::strcmp(c.operation, "rotary_half") == 0);
+    if (is_norm(c)) return exact_norm({x.begin(), x.end()}, is_layer_norm(c), norm_epsilon);
+    return exact_softmax({x.begin(), x.end()}, std::strcmp(c.operation, "log_softmax") == 0);
 }
 
-double max_error(const RowCase &c, const float *x, const float *y) {
+double max_error(const RowCase &c, const Buffer &x, const Buffer &y) {
     constexpr int64_t checked = 16;
-    return largest_error(
-        c.heads * c.rows, checked, [&](int64_t row) { return exact_row(c, x + row * c.columns, row % c.rows); },
-        [&](int64_t row, int64_t column) { return y[row * c.columns + column]; });
+    const auto exact = [&](int64_t row) {
+        std::vector<float> numbers;
+        for (int64_t column = 0; column < c.columns; ++column)
+            numbers.push_back(element(x, c.dtype, row * c.columns + column));
+        return exact_row(c, numbers, row % c.rows);
+    };
+    return largest_error(c.heads * c.rows, checked, exact,
+                         [&](int64_t row, int64_t column) { return element(y, c.dtype, row * c.columns + column); });
 }
 
-/** Copies of an input, and as many outputs. */
+int64_t numbers(const RowCase &c) { return c.heads * c.rows * c.columns; }
+
+/** Copies of an input of so many bytes, and as many outputs. */
 struct Copies {
     Buffer x, y;
-    int64_t count, elements; // of one
+    int64_t count, bytes; // of one
+    std::optional<attune_type> holds = {};
 
-    Copies(int64_t copies, int64_t numbers)
-        : x(make_buffer(copies * numbers)), y(make_buffer(copies * numbers)), count(copies), elements(numbers) {
-        std::mt19937_64 random(0);
-        std::normal_distribution<float> normal;
-        std::generate_n(x.get(), elements, [&] { return normal(random); });
-        for (int64_t copy = 1; copy < count; ++copy)
-            std::copy_n(x.get(), elements, x_of(copy));
-        std::fill_n(y.get(), count * elements, 0.0f); // so that all its pages are there
+    Copies(int64_t copies, int64_t bytes_each)
+        : x(make_buffer(copies * bytes_each / int64_t{sizeof(float)})), y(make_buffer(copies * bytes_each / int64_t{sizeof(float)})),
+          count(copies), bytes(bytes_each) {
+        std::memset(y.get(), 0, static_cast<std::size_t>(count * bytes)); // so that all its pages are there
     }
-    float *x_of(int64_t copy) const { return x.get() + copy * elements; }
-    float *y_of(int64_t copy) const { return y.get() + copy * elements; }
+    char *x_of(int64_t copy) const { return reinterpret_cast<char *>(x.get()) + copy * bytes; }
+    char *y_of(int64_t copy) const { return reinterpret_cast<char *>(y.get()) + copy * bytes; }
+    /** Normally distributed numbers of the type in every input. */
+    void fill(attune_type type) {
+        if (holds == type) return;
+        std::mt19937_64 random(0);
+        const int64_t elements = bytes / element_bytes(type);
+        const Buffer values = stored(normal(elements, type, random), type, elements);
+        for (int64_t copy = 0; copy < count; ++copy)
+            std::memcpy(x_of(copy), values.get(), static_cast<std::size_t>(bytes));
+        holds = type;
+    }
 };
 
 } // namespace
@@ -103,22 +119,24 @@ const std::vector<RowCase> &row_cases() {
         {"rms_norm_4096", "rms_norm", 1, 4096, 4096},
         {"rotary_half_128", "rotary_half", 32, 4096, 128},
         {"rotary_interleaved_128", "rotary_interleaved", 32, 4096, 128},
+        {"layer_norm_768_bf16", "layer_norm", 1, 43690, 768, ATTUNE_BF16},
+        {"rms_norm_4096_bf16", "rms_norm", 1, 8192, 4096, ATTUNE_BF16},
+        {"rotary_half_128_bf16", "rotary_half", 64, 4096, 128, ATTUNE_BF16},
+        {"rotary_half_128_f16", "rotary_half", 64, 4096, 128, ATTUNE_F16},
     };
     return cases;
 }
 
 namespace {
 
-int64_t numbers(const RowCase &c) { return c.heads * c.rows * c.columns; }
-
 Result<CaseResult> measure(const RowCase &c, const Settings &settings, const Copies &copies) {
     CaseResult result{{}, copies.count, false};
     Call call(settings.threads);
     for (const std::string &schedule : settings.schedules) {
-        std::fill_n(copies.y_of(0), copies.elements, std::numeric_limits<float>::quiet_NaN()); // what isn't written must not pass
+        spoil(copies.y, c.dtype, numbers(c)); // what isn't written must not pass
         if (Status status = run(c, schedule, copies.x_of(0), copies.y_of(0), call); !status) return status;
-        result.schedules.push_back({schedule.empty() ? default_schedule(c.operation) : schedule, std::numeric_limits<double>::infinity(),
-                                    max_error(c, copies.x_of(0), copies.y_of(0)), static_cast<int64_t>(call.workspace_bytes)});
+        result.schedules.push_back({schedule.empty() ? default_schedule(c) : schedule, std::numeric_limits<double>::infinity(),
+                                    max_error(c, copies.x, copies.y), static_cast<int64_t>(call.workspace_bytes)});
     }
     const auto round = [&](std::size_t i) {
         return time_round(copies.count, result.schedules[i].seconds,
@@ -131,27 +149,28 @@ Result<CaseResult> measure(const RowCase &c, const Settings &settings, const Cop
 } // namespace
 
 Status check_rows(const Settings &settings) {
-    std::vector<float> x(2), y(2);
+    char x[2 * sizeof(float)] = {}, y[2 * sizeof(float)];
     Call call(settings.threads);
     for (const std::string &schedule : settings.schedules)
         for (RowCase c : row_cases()) {
             c.heads = c.rows = 1, c.columns = 2;
-            if (Status status = run(c, schedule, x.data(), y.data(), call); !status) return status;
+            if (Status status = run(c, schedule, x, y, call); !status) return status;
         }
     return {};
 }
 
 Status measure_rows(const Settings &settings, const std::function<void(const RowCase &, const CaseResult &)> &add) {
-    int64_t most = 0;
+    double bytes = 0; // of an input
     for (const RowCase &c : row_cases())
-        most = std::max(most, numbers(c));
-    const double bytes = double(most) * sizeof(float), available = double(available_memory_bytes());
+        bytes = std::max(bytes, c.bytes() / 2);
+    const double available = double(available_memory_bytes());
     if (available < 2 * (2 * bytes)) // as for a rotation, half of it is used
         return {ATTUNE_OUT_OF_MEMORY,
                 fmt::format("--rows takes {:.1f} GB; {:.1f} GB of memory are available", 2 * bytes * 1e-9, available * 1e-9)};
     const Rotation rotation = rotation_over(bytes, 2 * bytes);
-    const Copies copies(rotation.copies, most);
+    Copies copies(rotation.copies, static_cast<int64_t>(bytes));
     for (const RowCase &c : row_cases()) {
+        copies.fill(c.dtype);
         Result<CaseResult> result = measure(c, settings, copies);
         if (!result) return result.status();
         result->capped = rotation.capped;

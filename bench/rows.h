@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attune/attune.hpp"
+#include "bench/half.h"
 #include "bench/measure.h"
 
 namespace attune::bench {
@@ -15,12 +16,14 @@ struct RowCase {
     std::string name;
     const char *operation; // as in attune_kernel: "softmax", "log_softmax", "layer_norm", "rms_norm", "rotary_half" or "rotary_interleaved"
     int64_t heads, rows, columns;
+    attune_type dtype = ATTUNE_F32; // of input and output
 
     /** Bytes read and bytes written by one call. */
-    double bytes() const { return 2.0 * double(heads * rows * columns) * sizeof(float); }
+    double bytes() const { return 2.0 * double(heads * rows * columns) * double(element_bytes(dtype)); }
 };
 
-/** Softmax over rows of several lengths, norms, and rotary embedding of a long prompt, f32, some 128 MiB read and written each. */
+/** Softmax over rows of several lengths, norms, and rotary embedding of a long prompt, some 128 MiB read and written each; of f32, and of
+ * 16 bits where there are kernels. */
 const std::vector<RowCase> &row_cases();
 
 /** What measure_rows() would answer at once: what the library says of the schedules. */

@@ -131,7 +131,7 @@ RowReport::RowReport(int32_t threads, double copy_gbps, bool json)
     : threads_(threads), copy_gbps_(copy_gbps),
       results_(json, {"case", "schedule", "ms", "GB/s", "share", "max error"},
                {Align::left, Align::left, Align::right, Align::right, Align::right, Align::right}) {
-    results_.title(fmt::format("f32, {} thread{}, {}: copies {:.1f} GB/s, read and written together, last-level cache {}", threads,
+    results_.title(fmt::format("{} thread{}, {}: copies {:.1f} GB/s, read and written together, last-level cache {}", threads,
                                threads == 1 ? "" : "s", attune_cpu_class(), copy_gbps, bytes_text(bench::last_level_cache_bytes())));
 }
 
@@ -141,7 +141,7 @@ void RowReport::add(const bench::RowCase &c, const bench::CaseResult &result) {
         const double gbps = c.bytes() / m.seconds * 1e-9;
         results_.add({{"case", c.name},
                       {"schedule", m.schedule},
-                      {"dtype", "f32"},
+                      {"dtype", bench::name_of_type(c.dtype)},
                       {"threads", threads_},
                       {"ms", rounded(m.seconds * 1e3)},
                       {"gbps", rounded(gbps)},

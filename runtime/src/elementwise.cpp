@@ -27,9 +27,9 @@ Status find_elementwise(const char *operation, const char *schedule, attune_devi
 }
 
 Status check_pair(const attune_tensor &x, const attune_tensor &y, int32_t min_rank, int32_t max_rank, bool any_strides,
-                  attune_device device) {
-    ATTUNE_TRY(check_tensor(x, {"x", ATTUNE_F32, min_rank, max_rank, Role::input, !any_strides, device}));
-    ATTUNE_TRY(check_tensor(y, {"y", ATTUNE_F32, x.rank, x.rank, Role::output, !any_strides, device}));
+                  attune_device device, attune_type type) {
+    ATTUNE_TRY(check_tensor(x, {"x", type, min_rank, max_rank, Role::input, !any_strides, device}));
+    ATTUNE_TRY(check_tensor(y, {"y", type, x.rank, x.rank, Role::output, !any_strides, device}));
     for (int32_t i = 0; i < x.rank; ++i)
         ATTUNE_REQUIRE(y.extent[i] == x.extent[i], "y.extent[{}] is {}; it must be {}, as in x", i, y.extent[i], x.extent[i]);
     ATTUNE_REQUIRE(same_view(x, y) || !may_overlap(y, x), "y overlaps x in memory; it must be apart from x, or x itself");

@@ -16,10 +16,10 @@ Status find_elementwise(const char *operation, const char *schedule, const attun
 Status find_elementwise(const char *operation, const char *schedule, attune_device device, Call &call, const attune_kernel *&kernel,
                         attune_type type = ATTUNE_F32);
 
-/** Checks x and y: f32, the same shape, y apart from x or x itself; innermost stride 1 unless `any_strides`; both
+/** Checks x and y: of `type`, the same shape, y apart from x or x itself; innermost stride 1 unless `any_strides`; both
  * on `device`. */
 Status check_pair(const attune_tensor &x, const attune_tensor &y, int32_t min_rank, int32_t max_rank, bool any_strides = false,
-                  attune_device device = ATTUNE_CPU);
+                  attune_device device = ATTUNE_CPU, attune_type type = ATTUNE_F32);
 
 Status check_base(double base);
 

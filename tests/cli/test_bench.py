@@ -71,13 +71,17 @@ class Bench(command.CommandTest):
     def test_rows(self):
         lines = [json.loads(line) for line in self.run_well("bench", *QUICK, "--rows").splitlines()]
         self.assertEqual([line["case"] for line in lines],
-                         ["softmax_128", "softmax_4096", "log_softmax_50257", "layer_norm_768", "rms_norm_4096", "rotary_half_128", "rotary_interleaved_128"])
+                         ["softmax_128", "softmax_4096", "log_softmax_50257", "layer_norm_768", "rms_norm_4096", "rotary_half_128",
+                          "rotary_interleaved_128", "layer_norm_768_bf16", "rms_norm_4096_bf16", "rotary_half_128_bf16", "rotary_half_128_f16"])
         for line in lines:
             self.assertEqual(list(line), ["case", "schedule", "dtype", "threads", "ms", "gbps", "copy_gbps", "max_error"])
             self.assertEqual(line["schedule"], "vectorized")
-            self.assertLessEqual(line["max_error"], 1e-6)
+            self.assertEqual(line["dtype"], line["case"].rpartition("_")[2] if line["case"].endswith("f16") else "f32")
+            self.assertLessEqual(line["max_error"], {"f32": 1e-6, "f16": 5e-4, "bf16": 4e-3}[line["dtype"]])
+            self.assertGreater(line["max_error"], 0)
             self.assertGreater(line["copy_gbps"], 0.1)
         self.assertAlmostEqual(lines[1]["gbps"] * lines[1]["ms"] * 1e6 / (2 * 4096 * 4096 * 4), 1, delta=2e-3)  # each number read and written
+        self.assertAlmostEqual(lines[-1]["gbps"] * lines[-1]["ms"] * 1e6 / (2 * 64 * 4096 * 128 * 2), 1, delta=2e-3)
 
     def check_layers(self, dtype, lines):
         for line in lines:

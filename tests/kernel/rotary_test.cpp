@@ -6,6 +6,7 @@
 #include "kernels.h"
 #include "position_oracle.h"
 #include "random.h"
+#include "typed_tensor.h"
 
 namespace attune::test {
 namespace {
@@ -100,6 +101,26 @@ TEST_P(Rotary, NaNShowsInItsPairAlone) {
     const Tensor<float> x = normal({1, 1, 9, 16});
     x(0, 0, 3, 5) = NAN, x(0, 0, 7, 0) = INFINITY;
     expect_right(x, options(1), 0.9);
+}
+
+/** Numbers of 16 bits turn as those of f32 that they are, and are rounded once: to half a unit in the last place. */
+TEST(RotaryOfSixteenBits, IsThatOfF32Rounded) {
+    Random random(1);
+    const Tensor<float> numbers({2, 3, 40, 66});
+    random.fill_normal(numbers);
+    for (attune_type type : {ATTUNE_BF16, ATTUNE_F16})
+        for (attune_rotary_layout layout : {ATTUNE_ROTARY_HALF, ATTUNE_ROTARY_INTERLEAVED}) {
+            RotaryOptions how;
+            how.layout = layout, how.rotary_dim = 62, how.offset = 9;
+            const TypedTensor x(type, numbers), y(type, numbers.extent);
+            const Tensor<float> exact(numbers.extent), turned(numbers.extent);
+            const std::vector<double> values = x.values();
+            std::copy(values.begin(), values.end(), exact.data());
+            ASSERT_TRUE(rotary(exact.view(), turned.view(), how).ok());
+            const Status status = rotary(TensorView(x.view()), TensorView(y.view()), how);
+            ASSERT_TRUE(status.ok()) << status.message;
+            EXPECT_TRUE(agrees(y.values(), to_double(turned), {1e-6, type == ATTUNE_BF16 ? 0x1p15 : 0x1p12}));
+        }
 }
 
 ATTUNE_FOR_EACH_KERNEL(Rotary, "rotary_half");
