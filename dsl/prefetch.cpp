@@ -34,10 +34,15 @@ Expr address_of(const Expr &loading) {
     return Halide::reinterpret(Halide::Handle(), base + Halide::cast<uint64_t>(index) * Expr(uint64_t(load.type.bytes())));
 }
 
-// Into all levels of the cache, for a read. Halide finds the declaration of LLVM's function in its own runtime.
-Stmt fetch(const Expr &address) {
-    const int read = 0, all_levels = 3, data = 1;
-    return Evaluate::make(Call::make(Halide::Int(32), "llvm.prefetch.p0", {address, read, all_levels, data}, Call::Extern));
+Expr one_lane(const Expr &e) {
+    const Broadcast *vector = e.as<Broadcast>();
+    return vector ? vector->value : e;
+}
+
+// For a read; `locality` is LLVM's. Halide finds the declaration of LLVM's function in its own runtime.
+Stmt fetch(const Expr &address, const Expr &locality) {
+    const int read = 0, data = 1;
+    return Evaluate::make(Call::make(Halide::Int(32), "llvm.prefetch.p0", {address, read, locality, data}, Call::Extern));
 }
 
 // Puts the prefetches of a stored value before the store.
@@ -47,7 +52,7 @@ class LowerPrefetches : public IRMutator {
 
     Expr visit(const Call *op) override {
         if (op->name != marker) return IRMutator::visit(op);
-        if (!is_const_zero(simplify(op->args[2]))) fetches_.push_back(fetch(address_of(op->args[1])));
+        if (!is_const_zero(simplify(op->args[2]))) fetches_.push_back(fetch(address_of(op->args[1]), one_lane(op->args[3])));
         return mutate(op->args[0]);
     }
 
@@ -62,8 +67,9 @@ class LowerPrefetches : public IRMutator {
 
 } // namespace
 
-Expr with_prefetch(const Expr &now, const Expr &later, const Expr &wanted) {
-    return Call::make(now.type(), marker, {now, later, Halide::select(wanted, 1, 0)}, Call::PureExtern);
+Expr with_prefetch(const Expr &now, const Expr &later, const Expr &wanted, Nearness nearness) {
+    const int locality = nearness == Nearness::first_level ? 3 : 2;
+    return Call::make(now.type(), marker, {now, later, Halide::select(wanted, 1, 0), locality}, Call::PureExtern);
 }
 
 void lower_prefetches(Halide::Pipeline pipeline) { pipeline.add_custom_lowering_pass(new LowerPrefetches); }

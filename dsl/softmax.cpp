@@ -8,6 +8,7 @@ namespace attune::dsl {
 
 using Halide::Expr;
 using Halide::Func;
+using Halide::Internal::const_true;
 
 Expr reference_score(const Expr &maximum) { return select(strict_equal(maximum, masked_score()), 0.0f, maximum); }
 
@@ -84,7 +85,8 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     if (options.kind == SoftmaxKind::log_sum_exp) weight = weight_in_sum(score, weight);
     // Past the last row nothing is read, only asked for, which is no access: so that the row needs no bound there.
     if (const Expr &ahead = options.shape.rows_ahead; ahead.defined())
-        weight = with_prefetch(weight, in.x(column, i, Halide::unsafe_promise_clamped(row + ahead, 0, in.rows - 1)));
+        weight = with_prefetch(weight, in.x(column, i, Halide::unsafe_promise_clamped(row + ahead, 0, in.rows - 1)), const_true(),
+                               Nearness::second_level);
     s.weight(column, i, row) = weight;
     s.lane_sum(column, lane, row) = 0.0f;
     s.lane_sum(column, lane, row) += select(likely(at < in.extent), s.weight(column, clamped, row), 0.0f);

@@ -31,7 +31,7 @@ public:
     }
 
     /** Called after generate(): the pipeline is known only then. */
-    void schedule() { schedules::x86::lower_streams(get_pipeline(), schedules::machine(get_target()), "x", 0); }
+    void schedule() { schedules::x86::lower_streams(get_pipeline(), schedules::machine(get_target()), 0, {"x", false}); }
 };
 
 class RowSum : public Halide::Generator<RowSum> {

@@ -39,7 +39,7 @@ public:
     /** Called after generate(): the pipeline is known only then. */
     void schedule() {
         dsl::lower_prefetches(get_pipeline());
-        schedules::x86::lower_streams(get_pipeline(), schedules::machine(get_target()), "", 1);
+        schedules::x86::lower_streams(get_pipeline(), schedules::machine(get_target()), 1, {"", false});
     }
 
 private:

@@ -7,26 +7,48 @@
 
 namespace attune::runtime {
 
-/** Copies `bytes` bytes: whole lines of `to` by copy_line(to, from), the rest by ordinary stores. With each line as much is asked for of
- * what will be read at `next`, so that the memory always has both to do. */
-template <typename CopyLine> void stream(char *to, const char *from, int64_t bytes, const char *next, const CopyLine &copy_line) {
+/** The part of a row that is streamed at once. */
+struct StreamedPart {
+    bool begins, ends; // the row
+    const char *next;  // what will be read later: as much of it is asked for
+    bool next_is_far;  // into the second-level cache alone
+};
+
+inline void ask_for(const StreamedPart &part, int64_t at) {
+    part.next_is_far ? __builtin_prefetch(part.next + at, 0, 2) : __builtin_prefetch(part.next + at);
+}
+
+/** Streams `bytes` bytes from a buffer with copy_line(to, from) for whole lines of `to`, as attune_stream() says. With each line the memory
+ * is asked for what it will have to read, so that it always has both to do. */
+template <typename CopyLine> void stream(char *to, char *from, int64_t bytes, const StreamedPart &part, const CopyLine &copy_line) {
     constexpr int64_t line = 64;
-    const auto to_line = static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) % line);
-    const int64_t head = std::min(to_line, bytes), end = head + (bytes - head) / line * line;
-    if (head > 0) std::memcpy(to, from, static_cast<size_t>(head));
-    for (int64_t at = head; at < end; at += line) {
-        __builtin_prefetch(next + at);
+    const auto into_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(to) % line);
+    const int64_t end = (into_line + bytes) / line * line - into_line;
+    int64_t at = -into_line;
+    if (part.begins && into_line > 0) {
+        at = std::min(line - into_line, bytes);
+        ask_for(part, 0);
+        std::memcpy(to, from, static_cast<size_t>(at));
+    }
+    for (; at < end; at += line) {
+        ask_for(part, at);
         copy_line(to + at, from + at);
     }
-    if (end < bytes) std::memcpy(to + end, from + end, static_cast<size_t>(bytes - end));
+    if (part.ends && at < bytes) std::memcpy(to + at, from + at, static_cast<size_t>(bytes - at));
+    if (!part.ends && into_line > 0) std::memcpy(from - line, from + bytes - line, line);
 }
 
 } // namespace attune::runtime
 
-/** Copies `bytes` bytes, whole lines of `to` past the caches, which are not read before; see attune::runtime::stream. Other threads see
- * them after attune_stream_end(). The second is for CPUs with AVX-512, in whose queue of stores a line takes one place of four. */
-extern "C" int attune_stream(char *to, const char *from, int64_t bytes, const char *next);
-extern "C" int attune_stream_avx512(char *to, const char *from, int64_t bytes, const char *next);
+/** Copies `bytes` bytes of a row to an even address, whole lines past the caches, which are not read before. Where the row goes on, `bytes`
+ * is a multiple of a line, and what makes no whole line is moved to before `from`, where the next part's call finds it. So 64 bytes before
+ * `from` and after its end belong to the buffer. Other threads see what was written after attune_stream_end(). The second is for CPUs with
+ * AVX-512, in whose queue of stores a line takes one place of four. */
+extern "C" int attune_stream(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far);
+extern "C" int attune_stream_avx512(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far);
+
+/** From how many bytes on an output is written past the caches: half of what the last-level cache holds, for an output and its input. */
+extern "C" int64_t attune_least_streamed_bytes();
 
 /** Puts what this thread has streamed before all it stores from now on. */
 extern "C" int attune_stream_end();

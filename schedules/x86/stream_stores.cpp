@@ -13,12 +13,13 @@ const Halide::Var streamed_row("streamed_row");
 namespace {
 
 // Few lines at a time, so that the memory reads and writes side by side: 1 KiB, or a short row. What is read is asked for so far ahead that
-// it has come when it is wanted. Measured on Zen 5, as is what follows.
-constexpr int bytes_per_line = 64, bytes_per_run = 1024, most_bytes_per_row = 4096, bytes_ahead = 8192;
+// it has come when it is wanted. Measured on Zen 5.
+constexpr int bytes_per_line = 64, bytes_per_run = 1024, most_bytes_per_row = 4096, bytes_ahead = 8192, bytes_ahead_once = 6144;
 
-// An output of half of the third-level cache, of 32 MiB, fills it together with the input, and is written faster past it. One of 8 MiB
-// isn't.
-constexpr int64_t bytes_in_caches = int64_t{16} << 20;
+// In the first-level cache, what is read later takes the place of what is read again: of the row itself, if that is longer than this, with
+// what its channels are multiplied by; or of tables, where each element is read once. (A load that spans two lines wants them near: where
+// rows begin within lines, the first level is faster all the same.) Measured on Zen 4, with 32 KiB.
+constexpr int most_bytes_near = 8192;
 
 const Halide::Var streamed_run("streamed_run"); // the loop over runs
 
@@ -89,16 +90,17 @@ private:
 
 class LowerStreams : public IRMutator {
 public:
-    LowerStreams(const std::string &output, const std::string &input, int along, const char *function)
-        : output(output), input(input), along(along), function(function) {}
+    LowerStreams(const std::string &output, const StreamedReads &reads, int along, const char *function)
+        : output(output), reads(reads), along(along), function(function) {}
 
 private:
     using IRMutator::visit;
-    const std::string output, input;
+    const std::string output;
+    const StreamedReads reads;
     const int along;
     const char *const function; // of the runtime
     bool streams = false;       // whether the statement just visited does
-    int element_bytes = 0;      // if so
+    Halide::Type element;       // of the output, if so
     struct Loop {
         const For *loop;
         size_t names; // how many of those below are bound around it
@@ -119,6 +121,7 @@ private:
         return Call::make(Halide::Int(32), Call::buffer_get_extent, {buffer, along}, Call::PureExtern);
     }
     std::string rows_ahead() const { return output + ".rows_ahead"; }
+    std::string next_is_far() const { return output + ".next_is_far"; }
 
     // Where that is read of which the run some rows later is made, or `otherwise`. The loop over rows goes on where the loop around it
     // takes its next step.
@@ -131,32 +134,41 @@ private:
         const Expr at =
             substitute({{rows->name, select(later < end, later, later - rows->extent)}, {outer->name, select(later < end, step, step + 1)}},
                        substituted({within, names.end()}, first.load));
-        return address(input, at, first.type);
+        return address(reads.input, at, first.type);
     }
 
-    Stmt streamed(const Stmt &body, bool row_at_once) {
-        FirstAccess first(output, input);
+    // What a run or a row, the loop's pass, stores to the output: to a buffer that is named here instead, and on from there.
+    Stmt streamed(const Stmt &body, bool row_at_once, std::string &scratch) {
+        FirstAccess first(output, reads.input);
         body.accept(&first);
         if (!first.store.defined()) return body;
         streams = true;
-        const Halide::Type index_type = first.store.type(), type = first.type;
+        const Halide::Type type = first.type;
         const int elements = row_at_once ? most_bytes_per_row / type.bytes() : elements_per_run(type);
         const Expr row = row_elements();
-        element_bytes = type.bytes();
-        const Expr run = Variable::make(Halide::Int(32), loops.back().loop->name);
+        element = type;
+        const For *loop = loops.back().loop;
+        const Expr run = Variable::make(Halide::Int(32), loop->name), last = loop->min + loop->extent - 1;
         const Expr count = row_at_once ? row : min(elements, row - run * elements);
+        const Expr begins = row_at_once ? Expr(1) : select(run == loop->min, 1, 0);
+        const Expr ends = row_at_once ? Expr(1) : select(run == last, 1, 0);
         const int rows = int(loops.size()) - (row_at_once ? 1 : 2); // the loop over them
 
-        // As far into a line as where it goes, so that the copy's vectors are aligned at both ends.
-        const std::string scratch = unique_name(output + ".run"), index = scratch + ".index", into_line = scratch + ".into_line";
-        const Expr at = Variable::make(index_type, index), in = Variable::make(index_type, into_line);
-        const Expr to = address(output, at, type), from = address(scratch, in, type);
-        Stmt all = Redirect(output, scratch, at - in).mutate(body);
-        all = Block::make(all, call(function, {to, from, count * type.bytes(), next(first, rows, from)}));
-        all = Allocate::make(scratch, type, Halide::MemoryType::Stack, {elements + bytes_per_line / type.bytes()}, const_true(), all);
-        const Expr bytes_in = Halide::reinterpret<uint64_t>(to) % bytes_per_line;
-        all = LetStmt::make(into_line, Halide::cast(index_type, bytes_in / type.bytes()), all);
+        scratch = unique_name(output + ".run");
+        const int line = bytes_per_line / type.bytes();
+        const std::string index = scratch + ".index";
+        const Expr at = Variable::make(first.store.type(), index);
+        const Expr to = address(output, at, type), from = address(scratch, line, type);
+        Stmt all = Redirect(output, scratch, at - line).mutate(body);
+        const Expr far = Variable::make(Halide::Int(32), next_is_far());
+        all = Block::make(all, call(function, {to, from, count * type.bytes(), begins, ends, next(first, rows, from), far}));
         return LetStmt::make(index, first.store, all);
+    }
+
+    // With a line before what is stored, for what is left of the run before, and one behind it, which vectors may reach.
+    Stmt with_scratch(const std::string &scratch, bool row_at_once, const Stmt &body) const {
+        const int bytes = (row_at_once ? most_bytes_per_row : bytes_per_run) + 2 * bytes_per_line;
+        return Allocate::make(scratch, element, Halide::MemoryType::Stack, {bytes / element.bytes()}, const_true(), body);
     }
 
     Stmt visit(const LetStmt *op) override {
@@ -171,15 +183,20 @@ private:
         streams = false;
         loops.push_back({op, names.size()});
         Stmt body = mutate(op->body);
+        std::string scratch;
         const bool row_at_once = ends_with(op->name, "." + streamed_row.name());
-        if (row_at_once || ends_with(op->name, "." + streamed_run.name())) body = streamed(body, row_at_once);
+        if (row_at_once || ends_with(op->name, "." + streamed_run.name())) body = streamed(body, row_at_once, scratch);
         loops.pop_back();
         if (streams && op->for_type == ForType::Parallel) body = Block::make(body, call("attune_stream_end", {}));
         streams = streams || outer;
-        const Stmt all = For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, body);
+        Stmt all = For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, body);
+        if (!scratch.empty()) all = with_scratch(scratch, row_at_once, all);
         if (!loops.empty() || !streams) return all;
         streams = false;
-        return LetStmt::make(rows_ahead(), max(1, (bytes_ahead / element_bytes) / row_elements()), all);
+        const Expr row = row_elements();
+        const Expr far = reads.once ? row % (bytes_per_line / element.bytes()) == 0 : row > most_bytes_near / element.bytes();
+        all = LetStmt::make(next_is_far(), select(far, 1, 0), all);
+        return LetStmt::make(rows_ahead(), max(1, (reads.once ? bytes_ahead_once : bytes_ahead) / element.bytes() / row), all);
     }
 };
 
@@ -198,16 +215,16 @@ Expr is_streamed(const Halide::Func &output) {
     Expr bytes = Expr(int64_t(output.type().bytes()));
     for (int i = 0; i < output.dimensions(); ++i)
         bytes *= Halide::cast<int64_t>(output.output_buffer().dim(i).extent());
-    return bytes >= Expr(bytes_in_caches);
+    return bytes >= Call::make(Halide::Int(64), "attune_least_streamed_bytes", {}, Call::PureExtern);
 }
 
 Expr rows_are_streamed(const Halide::Func &output) {
     return is_streamed(output) && output.output_buffer().dim(0).extent() <= most_bytes_per_row / output.type().bytes();
 }
 
-void lower_streams(Halide::Pipeline pipeline, const Machine &machine, const std::string &input, int along) {
+void lower_streams(Halide::Pipeline pipeline, const Machine &machine, int along, const StreamedReads &reads) {
     const char *function = machine.float_lanes == 16 ? "attune_stream_avx512" : "attune_stream";
-    pipeline.add_custom_lowering_pass(new LowerStreams(pipeline.outputs()[0].name(), input, along, function));
+    pipeline.add_custom_lowering_pass(new LowerStreams(pipeline.outputs()[0].name(), reads, along, function));
 }
 
 } // namespace attune::schedules::x86

@@ -1,5 +1,6 @@
 // Outputs that no cache would hold are written past the caches: bit for bit what the same rows give a few at a time, and nothing beside
 // them.
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <string_view>
@@ -10,19 +11,21 @@
 // The linker's --wrap sends the kernels' calls here (see CMakeLists.txt).
 namespace {
 std::atomic<int64_t> streamed, streamed_in_lines_of_avx512;
-}
+std::atomic<int64_t> least_streamed; // whatever the machine's caches hold
+} // namespace
 extern "C" {
-int attune_stream(char *to, const char *from, int64_t bytes, const char *next);
-int __real_attune_stream(char *to, const char *from, int64_t bytes, const char *next);
-int __real_attune_stream_avx512(char *to, const char *from, int64_t bytes, const char *next);
+int attune_stream(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far);
+int attune_stream_avx512(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far);
+decltype(attune_stream) __real_attune_stream, __real_attune_stream_avx512;
 
-int __wrap_attune_stream(char *to, const char *from, int64_t bytes, const char *next) {
+int64_t __wrap_attune_least_streamed_bytes() { return least_streamed; }
+int __wrap_attune_stream(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far) {
     streamed += bytes;
-    return __real_attune_stream(to, from, bytes, next);
+    return __real_attune_stream(to, from, bytes, begins, ends, next, next_is_far);
 }
-int __wrap_attune_stream_avx512(char *to, const char *from, int64_t bytes, const char *next) {
+int __wrap_attune_stream_avx512(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far) {
     streamed += bytes, streamed_in_lines_of_avx512 += bytes;
-    return __real_attune_stream_avx512(to, from, bytes, next);
+    return __real_attune_stream_avx512(to, from, bytes, begins, ends, next, next_is_far);
 }
 }
 
@@ -59,6 +62,7 @@ struct Rows {
 
 class Streams : public SeededTestWithParam<StreamCase> {
 protected:
+    void SetUp() override { least_streamed = int64_t{16} << 20; }
     Status run(const TensorView &x, const TensorView &y, int32_t threads = 1) const {
         const std::string_view operation = GetParam().operation;
         Call call(threads);
@@ -113,6 +117,15 @@ TEST_P(Streams, GiveTheBitsOfRowsThatStayInTheCaches) {
     }
 }
 
+TEST_P(Streams, BeginWhereTheRuntimeSays) {
+    Rows x = normal(), y(GetParam());
+    for (int64_t more : {1, 0}) {
+        streamed = 0, least_streamed = output_bytes() + more;
+        ASSERT_TRUE(run(x.heads(0, GetParam().heads), y.heads(0, GetParam().heads), 2).ok());
+        EXPECT_EQ(streamed, more > 0 ? 0 : output_bytes());
+    }
+}
+
 TEST_P(Streams, GiveTheSameBitsInPlace) {
     const StreamCase &c = GetParam();
     Rows x = normal(), apart(c);
@@ -135,20 +148,33 @@ INSTANTIATE_TEST_SUITE_P(
                       StreamCase{"rotary_interleaved", ATTUNE_F32, 8, 5500, 98, 1, 1}),
     [](const auto &info) { return info.param.operation + ("_" + std::to_string(info.param.columns)); });
 
-TEST(StreamsOfTheRuntime, CopyFromAnywhereToAnywhere) {
-    std::vector<char> from(512), to(512);
-    for (size_t i = 0; i < from.size(); i++)
-        from[i] = static_cast<char>(i % 251);
-    for (int64_t first : {0, 1, 16, 63})
-        for (int64_t bytes = 0; bytes <= 260; bytes++) {
-            std::fill(to.begin(), to.end(), '\xff');
-            attune_stream(to.data() + 64 + first, from.data() + 3, bytes, nullptr);
-            for (int64_t i = 0; i < 512; i++) {
-                const int64_t at = i - 64 - first;
-                ASSERT_EQ(to[static_cast<size_t>(i)], at >= 0 && at < bytes ? from[static_cast<size_t>(at + 3)] : '\xff')
-                    << bytes << " bytes";
+/** Streams a row in parts of 128 bytes from a buffer, and the rest, to `first` bytes into a line. */
+std::vector<char> streamed_row(decltype(attune_stream) *stream, const std::vector<char> &row, size_t first) {
+    constexpr size_t line = 64, part = 128;
+    std::vector<char> to(line + first + row.size() + 2 * line, '\xff');
+    char *begin = to.data() + (line - reinterpret_cast<uintptr_t>(to.data()) % line) % line + first;
+    std::array<char, line + part + line> buffer = {};
+    bool ends = false;
+    for (size_t at = 0; !ends; at += part) {
+        const size_t bytes = std::min(part, row.size() - at);
+        ends = at + bytes == row.size();
+        std::copy_n(row.begin() + static_cast<std::ptrdiff_t>(at), bytes, buffer.begin() + line);
+        stream(begin + at, buffer.data() + line, static_cast<int64_t>(bytes), at == 0, ends, nullptr, at % 256 == 0);
+    }
+    return {begin - first, begin + row.size() + line};
+}
+
+TEST(StreamsOfTheRuntime, CopyRowsToAnywhere) {
+    std::vector<decltype(attune_stream) *> streams = {attune_stream};
+    if (std::string_view(attune_cpu_class()).substr(0, 6) == "avx512") streams.push_back(attune_stream_avx512);
+    for (auto *stream : streams)
+        for (size_t first : {0, 2, 16, 34, 62})
+            for (size_t bytes = 0; bytes <= 400; bytes += 2) {
+                std::vector<char> row(bytes), expected(first + bytes + 64, '\xff');
+                for (size_t i = 0; i < bytes; i++)
+                    expected[first + i] = row[i] = static_cast<char>(i % 251);
+                ASSERT_TRUE(streamed_row(stream, row, first) == expected) << bytes << " bytes, from " << first;
             }
-        }
 }
 
 } // namespace
