@@ -90,8 +90,10 @@ private:
         const int rows = l.blocking.rows_per_tile;
         Expr at_lane = column % columns, at_panel = column / columns, at_row = row % rows, at_tile = row / rows;
         Expr value = l.activated(at_lane, at_row, at_panel, at_tile);
-        Expr factor = l.sum(at_lane, at_row, 0, at_panel, at_tile) + in.bias(column);
-        l.y(column, row) = as_type(in.type, select(in.gated != 0, value * factor, value) + as_float(in.residual(column, row)));
+        Expr with_bias = l.sum(at_lane, at_row, 0, at_panel, at_tile) + in.bias(column);
+        l.plain = in.gated == 0 && in.activation == int(activation_none);
+        Expr result = select(l.plain, with_bias, in.gated != 0, value * with_bias, value);
+        l.y(column, row) = as_type(in.type, result + as_float(in.residual(column, row)));
     }
 };
 

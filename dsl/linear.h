@@ -15,21 +15,23 @@ namespace attune::dsl {
  * is the weight and 1 the gate. Outputs past the last and terms past the last are 0. */
 namespace packed_weight {
 constexpr int panel_columns = 32;
-constexpr int terms_per_block = 512; // of a dot product, that are summed before they're added to those before them
+constexpr int terms_per_block = 1024; // of a dot product, that are summed before they're added to those before them
 } // namespace packed_weight
 
 struct LinearInputs {
-    Halide::Func x;           // f32 or bf16 (term, row)
-    Halide::Func weight;      // f32, or u32 pairs of bf16: (lane, word, which, panel)
-    Halide::Func bias;        // f32 (column), as many as the panels have
-    Halide::Func residual;    // of the type of y (column, row)
-    Halide::Expr terms;       // inputs of the layer
-    Halide::Expr rows;        // of x
-    Halide::Expr panels;      // of weight
-    Halide::Expr gated;       // i32, 0 or 1: whether there is a gate
-    Halide::Expr activation;  // i32, an Activation
-    Halide::Type weight_type; // of weight: f32 or u32
-    Halide::Type type;        // of y
+    Halide::Func x;                // f32 or bf16 (term, row)
+    Halide::Func weight;           // f32, or u32 pairs of bf16: (lane, word, which, panel)
+    Halide::Func bias;             // f32 (column), as many as the panels have
+    Halide::Func residual;         // of the type of y (column, row)
+    Halide::Expr terms;            // inputs of the layer
+    Halide::Expr rows;             // of x
+    Halide::Expr panels;           // of weight
+    Halide::Expr gated;            // i32, 0 or 1: whether there is a gate
+    Halide::Expr activation;       // i32, an Activation
+    Halide::Expr rows_per_task;    // i32: what a schedule may give a thread at a time
+    Halide::Expr columns_per_task; // i32, likewise
+    Halide::Type weight_type;      // of weight: f32 or u32
+    Halide::Type type;             // of y
 };
 
 /** What a schedule chooses of its shape. None of it changes a bit of the result, but for `products`: sums run over blocks of terms, and in
@@ -53,6 +55,7 @@ struct Linear {
     Halide::Func sum;       // (lane, row, which, panel, tile): over all blocks
     Halide::Func activated; // (lane, row, panel, tile): activation(x G^T) with a gate, else activation(x W^T + b)
     Halide::Func y;         // (column, row)
+    Halide::Expr plain;     // whether there is neither activation nor gate: y is then made of sums alone
     Halide::RDom in_block;  // over (part of a word, word)
     Halide::RDom blocks;
     std::vector<Halide::RDom> activations; // over rows of a tile, empty but for that of the activation in use; stage i + 1 of `activated`

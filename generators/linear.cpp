@@ -14,9 +14,11 @@ public:
     Input<Buffer<void, 4>> weight{"weight"};                        // packed: see dsl/linear.h
     Input<Buffer<float, 1>> bias{"bias"};                           // of every column of the panels
     Input<Buffer<void, 2>> residual{"residual"};
-    Input<int32_t> gated{"gated"};           // 0 or 1
-    Input<int32_t> activation{"activation"}; // an attune_activation
-    Output<Buffer<void, 2>> y{"y"};          // (column, row)
+    Input<int32_t> gated{"gated"};                       // 0 or 1
+    Input<int32_t> activation{"activation"};             // an attune_activation
+    Input<int32_t> rows_per_task{"rows_per_task"};       // what a thread takes at a time, where the schedule leaves it open
+    Input<int32_t> columns_per_task{"columns_per_task"}; // likewise; no bit of y depends on them
+    Output<Buffer<void, 2>> y{"y"};                      // (column, row)
 
     void configure() {
         for (auto *buffer : {&x, &residual})
@@ -30,7 +32,8 @@ public:
         const auto &schedule = known(schedules::linear_schedules(), schedule_name, get_target());
         const Halide::Expr rows = x.dim(1).extent();
         const Halide::Expr terms = x.dim(0).extent(), panels = weight.dim(3).extent();
-        const dsl::LinearInputs inputs = {x, weight, bias, residual, terms, rows, panels, gated, activation, weight_type(), dtype};
+        const dsl::LinearInputs inputs = {x,     weight,     bias,          residual,         terms,         rows, panels,
+                                          gated, activation, rows_per_task, columns_per_task, weight_type(), dtype};
         const dsl::Linear declared = dsl::linear(inputs, schedule.shape(machine, 0, rows));
         y = declared.y;
         schedule.apply(declared, machine);

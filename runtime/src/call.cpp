@@ -31,6 +31,8 @@ Call::~Call() {
     return_workspace(context_.workspace);
 }
 
+int32_t Call::threads() const { return inside_task() ? 1 : context_.threads; }
+
 Status out_of_memory(const char *what, int64_t bytes) {
     return fail(ATTUNE_OUT_OF_MEMORY, "{} needs {} bytes; there is no memory", what, bytes);
 }

@@ -34,6 +34,8 @@ public:
     Call &operator=(const Call &) = delete;
 
     CallContext &context() { return context_; }
+    /** How many threads will share a kernel's tasks: of a caller's own pool that is a guess. */
+    int32_t threads() const;
 
     /** Scratch for `count` elements until the call ends or it is released; nullptr where memory runs out. */
     template <typename T> T *allocate(size_t count) { return static_cast<T *>(context_.workspace->allocate(count * sizeof(T))); }

@@ -3,6 +3,7 @@
 #include "halide_buffer.h"
 #include "leading_rows.h"
 #include "linear.h"
+#include "linear_tasks.h"
 #include "overlap.h"
 #include "tensor.h"
 
@@ -18,6 +19,7 @@ Status run_rows(const attune_linear &linear, const Columns &columns, const attun
     const int64_t first_panel = columns.first / lanes, panels = (columns.count + lanes - 1) / lanes;
     const attune_type type = linear.dtype;
     int32_t gated = linear.gated, activation = linear.activation;
+    LinearTask task = linear_task(rows, columns.count, call.threads());
     const void *residual_row = args.residual ? element_at(*args.residual, at[2]) : linear.zeros.data();
     HalideBuffer x(element_at(args.x, at[0]), type, {{rows, stride[0]}, {linear.in, 1}});
     HalideBuffer weight(weights.data(first_panel), type,
@@ -26,7 +28,8 @@ Status run_rows(const attune_linear &linear, const Columns &columns, const attun
     HalideBuffer residual(residual_row, type, {{rows, stride[2]}, {columns.count, 1}});
     HalideBuffer y(element_at(args.y, at[1]), type, {{rows, stride[1]}, {columns.count, 1}});
     if (type == ATTUNE_BF16) weight.get()->type = {halide_type_uint, 32}; // pairs
-    void *arguments[8] = {nullptr, x.get(), weight.get(), bias.get(), residual.get(), &gated, &activation, y.get()};
+    void *arguments[10] = {nullptr, x.get(),     weight.get(), bias.get(),    residual.get(),
+                           &gated,  &activation, &task.rows,   &task.columns, y.get()};
     return run_kernel(kernel_for(linear, rows), arguments, call);
 }
 

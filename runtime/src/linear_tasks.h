@@ -1,0 +1,29 @@
+// How a linear layer's rows and columns are shared among threads.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace attune::runtime {
+
+struct LinearTask {
+    int32_t rows, columns; // at most
+};
+
+/** Tasks as large as each other, as many for each thread: of up to 144 rows, whose blocks of terms stay in a second-level cache of 1 MiB
+ * while weights stream by, and up to 4096 columns, for which rows are copied once. Where that makes fewer than there are threads, they are
+ * of fewer rows, down to 24, and then of fewer columns, down to 128. No number changes by it. */
+inline LinearTask linear_task(int64_t rows, int64_t columns, int32_t threads) {
+    constexpr int64_t rows_per_tile = 12, columns_per_panel = 32; // tiles of all kernels, or two of them
+    constexpr int64_t most_tiles = 12, least_tiles = 2, most_panels = 128, least_panels = 4;
+    const auto parts = [](int64_t count, int64_t per_part) { return (count + per_part - 1) / per_part; };
+    const int64_t tiles = parts(rows, rows_per_tile), panels = parts(columns, columns_per_panel);
+    const int64_t all = tiles * parts(panels, most_panels);
+    const int64_t tiles_of_thread = parts(all, threads), turns = parts(tiles_of_thread, most_tiles);
+    const int64_t tiles_per_task = std::clamp(parts(all, threads * turns), least_tiles, most_tiles);
+    const int64_t shares = std::max(parts(panels, most_panels), parts(threads, parts(tiles, tiles_per_task)));
+    const int64_t panels_per_task = std::clamp(parts(panels, shares), least_panels, most_panels);
+    return {int32_t(tiles_per_task * rows_per_tile), int32_t(panels_per_task * columns_per_panel)};
+}
+
+} // namespace attune::runtime
