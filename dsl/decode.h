@@ -19,9 +19,11 @@ struct DecodeBlocking {
     int keys_per_panel = 1; // what is skipped at once; a multiple of streams if they take turns
     int streams = 1;        // also the keys whose scores are made side by side
     bool in_turn = false;
-    int lanes = 1;          // channels in a vector
-    Products products = {}; // pairs of bf16 where q, k and v are such, of whole vectors of them; otherwise f32
-    int bytes_ahead = 0;    // of what is read, that much further on in the same stream is asked for; 0: no prefetches
+    int lanes = 1;             // channels in a vector
+    Products products = {};    // pairs of bf16 where q, k and v are such, of whole vectors of them; otherwise f32
+    int bytes_ahead = 0;       // of what is read, that much further on in the same stream is asked for; 0: no prefetches
+    int bytes_ahead_alone = 0; // instead, where only one row reads a key
+    int level_ahead = 1;       // the nearest cache that it is asked into
 
     static constexpr int most_ahead = 128; // keys
     int panels_per_chunk() const { return keys_per_chunk / keys_per_panel; }

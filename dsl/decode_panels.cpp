@@ -123,7 +123,7 @@ Expr channel_of(const Decode &d, const Func &paged, const Expr &listed, const Ex
     return as_float(stored_channel(d, paged, listed, c));
 }
 
-Expr lane_of(const Decode &d, const Func &paged, const Expr &listed, const Expr &v, const Expr &width) {
+Expr lane_of(const Decode &d, const Func &paged, const Expr &listed, const Expr &v, const Expr &width, const Expr &wanted) {
     const int bytes = paged.types().front().bytes(), depth = d.products.depth(), lanes = d.blocking.lanes, line = 64;
     auto of_key = [&](const Expr &k) {
         Expr stored = stored_channel(d, paged, k, v * (lanes * depth) + axes::channel);
@@ -132,9 +132,11 @@ Expr lane_of(const Decode &d, const Func &paged, const Expr &listed, const Expr 
     if (d.blocking.bytes_ahead == 0 || !width.defined()) return of_key(listed);
     // A constant also where the width is none. (A limit on a quotient by the width is lost: inside loops over channels the compiler knows
     // that there are some, and it infers the table's extent from what it has simplified there.)
-    const int64_t usual = 128, keys_ahead = d.blocking.bytes_ahead / (Halide::Internal::as_const_int(width).value_or(usual) * bytes);
-    const int ahead = int(std::clamp<int64_t>(keys_ahead, 1, DecodeBlocking::most_ahead));
-    return with_prefetch(of_key(listed), of_key(listed + ahead), v % std::max(line / (lanes * depth * bytes), 1) == 0);
+    const int64_t usual = 128, bytes_of_key = Halide::Internal::as_const_int(width).value_or(usual) * bytes;
+    auto keys_in = [&](int64_t ahead) { return int(std::clamp<int64_t>(ahead / bytes_of_key, 1, DecodeBlocking::most_ahead)); };
+    Expr ahead = select(d.rows_per_head() == 1, keys_in(d.blocking.bytes_ahead_alone), keys_in(d.blocking.bytes_ahead));
+    return with_prefetch(of_key(listed), of_key(listed + ahead), wanted && v % std::max(line / (lanes * depth * bytes), 1) == 0,
+                         d.blocking.level_ahead == 1 ? Nearness::first_level : Nearness::second_level);
 }
 
 Expr rest_count(const Expr &width, int lanes) { return (width % lanes + lanes - 1) / lanes; }

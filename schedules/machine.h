@@ -38,8 +38,10 @@ struct Streams {
     int keys_per_chunk;
     int keys_per_panel; // a divisor of keys_per_chunk / count
     int count;
-    bool in_turn;    // whether they take the panels in turn, and all is read in order; else each has its own part of a chunk
-    int bytes_ahead; // of what is read, that much further on is asked for
+    bool in_turn;          // whether they take the panels in turn, and all is read in order; else each has its own part of a chunk
+    int bytes_ahead;       // of what is read, that much further on is asked for
+    int bytes_ahead_alone; // instead, where only one row reads a key
+    int level_ahead;       // the nearest cache that it is asked into
 };
 
 Streams tuned_streams(const Machine &machine, const std::string &schedule, int head_dim);

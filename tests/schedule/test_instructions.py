@@ -123,6 +123,24 @@ class Decoding(unittest.TestCase):
                         self.assertTrue(any(re.fullmatch(multiply_add + ".*", mnemonic) for _, mnemonic, _ in loop))
                         self.assertFalse([mnemonic for _, mnemonic, _ in loop if re.match(r"i?div|vp?gather|vdiv", mnemonic)])
 
+    def test_asks_into_the_cache_that_a_cpu_wants(self):
+        for machine, dtype, _ in PRODUCTS:
+            level = json.loads((TUNED / f"{machine}.json").read_text())["decode"]["any"]["level_ahead"]
+            for kernel in ("_d64", "_d128"):
+                with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
+                    found = disassembly(object_of(machine, f"attention_decode_{dtype}{kernel}"))
+                    self.assertEqual(set(re.findall(r"prefetch\w+", found)), {f"prefetcht{level - 1}"})
+
+    def test_asks_once_for_a_line(self):
+        # A loop of pairs of values reads a line of each of two keys with each load, and asks for as many.
+        for kernel in ("_d64", "_d128"):
+            values = [[mnemonic for _, mnemonic, _ in loop]
+                      for loop in innermost_loops(object_of("x86-64-avx512_bf16", f"attention_decode_bf16{kernel}"))]
+            values = [loop for loop in values if "vpermt2w" in loop and any(m.startswith("prefetch") for m in loop)]
+            self.assertGreater(len(values), 0, kernel)
+            for loop in values:
+                self.assertEqual(sum(m.startswith("prefetch") for m in loop), loop.count("vpermt2w"), kernel)
+
     def test_multiplies_pairs_where_a_cpu_does(self):
         for kernel in ("_d64", "_d128"):
             found = disassembly(object_of("x86-64-avx512_bf16", f"attention_decode_bf16{kernel}"))
