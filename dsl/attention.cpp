@@ -57,7 +57,8 @@ Attention attention(const AttentionInputs &in, const Blocking &blocking) {
     a.ranges = key_ranges(in, blocking);
     a.panels = panels(in, blocking, a.ranges);
     a.operands = operands(in, blocking, a.ranges, a.padded_value_dim);
-    a.scores = scores(in, blocking, a.ranges, a.panels, a.operands);
+    if (blocking.asks_ahead) a.next = next_task_memory(in, blocking, a.ranges, a.panels);
+    a.scores = scores(in, blocking, a.ranges, a.panels, a.operands, a.next);
     a.partial = block_state(in, blocking, a.panels, a.operands, a.scores);
     a.fold = fold(in, blocking, a.ranges, a.panels, a.partial, a.padded_value_dim);
 

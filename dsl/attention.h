@@ -36,6 +36,7 @@ struct AttentionInputs {
     Halide::Type output_type = Halide::Float(32);
     Halide::Expr queries, keys;       // N >= 1, M >= 1
     Halide::Expr head_dim, value_dim; // D, Dv
+    Halide::Expr heads, batches;      // query heads, and batch items; read only where a task asks for the memory of the next
     Halide::Expr heads_per_group;     // query heads that share a key/value head: query head h reads h / heads_per_group
     KeyIntervals intervals;           // the run-time mask
     std::optional<Mask> mask;         // one that is compiled in: both must allow
@@ -72,6 +73,7 @@ struct Blocking {
     int few_rows = 0;                // of a tile with no more queries only so many rows are multiplied; 0: always all
     int value_step = 1;              // channels of v that are merged in one step; v is padded with zeros to a multiple
     Products products = {};          // with pairs keys_per_panel is even
+    bool asks_ahead = false;         // each task asks for the memory of the next
     bool side_outputs = false;       // log-sum-exp and counts are stored as side outputs, by these numbers
     enum SideOutput { log_sum_exp, panel_counts };
 
@@ -143,6 +145,13 @@ struct Operands {
     static constexpr int32_t infinite_bits = 0x7f800000;
 };
 
+/** Memory of the next task's queries, keys and values, asked for a few tokens with each panel. */
+struct NextTaskMemory {
+    Halide::Func tokens; // i32 (tile, block, head, batch): how many of them with each panel
+    Halide::Func asked;  // i32 (slot, tile, block, head, batch): 0
+    Halide::RDom lines;  // (line of a token, token); update 0 of `asked`
+};
+
 /** The scores of a tile x block, transposed: rows of the tile side by side. Only listed panels, one after another in their list's order,
  * so that `slot` s holds keys of panel list(s). -inf where masked. */
 struct Scores {
@@ -189,6 +198,7 @@ struct Attention {
     KeyRanges ranges;
     Panels panels;
     Operands operands;
+    NextTaskMemory next; // only where Blocking::asks_ahead
     Scores scores;
     BlockState partial;
     Fold fold;

@@ -8,7 +8,9 @@ namespace attune::dsl {
 KeyRanges key_ranges(const AttentionInputs &in, const Blocking &blocking);
 Panels panels(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges);
 Operands operands(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Halide::Expr &padded_value_dim);
-Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels, const Operands &operands);
+NextTaskMemory next_task_memory(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels);
+Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels, const Operands &operands,
+              const NextTaskMemory &next);
 BlockState block_state(const AttentionInputs &in, const Blocking &blocking, const Panels &panels, const Operands &operands,
                        const Scores &scores);
 Fold fold(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels, const BlockState &partial,

@@ -119,8 +119,8 @@ RDom gaps_of_tile(const AttentionInputs &in, const Blocking &blocking, const Key
 
 } // namespace
 
-Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels,
-              const Operands &operands) {
+Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels, const Operands &operands,
+              const NextTaskMemory &next) {
     const int panel_keys = blocking.keys_per_panel;
     const Expr always = Halide::Internal::const_true();
     auto all_keys = [&](const char *name, const Expr &used) { return listed_keys(blocking, panels, Panels::listed_count, name, used); };
@@ -140,9 +140,13 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
     };
     const Halide::Var slot("slot");
     s.dot(row, lane, slot, tile, block, head, batch) = 0.0f;
-    s.dot(row, lane, slot, tile, block, head, batch) = blocking.products.add(
-        s.dot(row, lane, slot, tile, block, head, batch), operands.query(row, s.dims, tile, head, batch),
-        operands.key(s.dims, listed_panel(blocking, panels, slot) * panel_keys + lane, block, tile / blocking.tiles_per_task, head, batch));
+    // What comes of asking is 0, and makes no difference.
+    Expr panel_there = listed_panel(blocking, panels, slot);
+    if (blocking.asks_ahead)
+        panel_there = clamp(panel_there + next.asked(slot, tile, block, head, batch), 0, blocking.panels_per_block() - 1);
+    s.dot(row, lane, slot, tile, block, head, batch) =
+        blocking.products.add(s.dot(row, lane, slot, tile, block, head, batch), operands.query(row, s.dims, tile, head, batch),
+                              operands.key(s.dims, panel_there * panel_keys + lane, block, tile / blocking.tiles_per_task, head, batch));
 
     // Each stage runs only where it has something to do, so what is not asked for costs nothing.
     at(key) = Halide::undef<float>();

@@ -8,6 +8,7 @@
 
 #include "dsl/attention.h"
 #include "dsl/axes.h"
+#include "dsl/prefetch.h"
 #include "dsl/side_output.h"
 #include "generators/bind.h"
 #include "generators/mask_from_text.h"
@@ -118,6 +119,7 @@ protected:
         in.query = query, in.key = by_token("unpaged_key", in.pages.key, in.pages);
         in.queries = query.dim(1).extent(), in.keys = keys;
         in.head_dim = extent_or(head_dim, query.dim(0).extent());
+        in.heads = query.dim(2).extent(), in.batches = query.dim(3).extent();
         in.heads_per_group = query.dim(2).extent() / key.dim(2).extent();
         in.intervals = {intervals, intervals.dim(1).extent()};
         in.mask = self.compiled_mask(), in.score = self.compiled_score(), in.positioning = self.compiled_positioning();
@@ -201,6 +203,7 @@ public:
     /** Called after generate(): the pipeline is known only then. */
     void schedule() {
         schedules::add_passes(this->get_pipeline(), declared);
+        dsl::lower_prefetches(this->get_pipeline());
         dsl::lower_side_outputs(this->get_pipeline(), declared.side_outputs());
     }
 

@@ -230,6 +230,11 @@ private:
         masked.update(0).unroll(row).unroll(store.x);
 
         const Var slot = dot.args()[2];
+        if (a.blocking.asks_ahead) {
+            per_tile(a.next.tokens);
+            Func asked = a.next.asked;
+            asked.compute_at(masked, store.y).bound_extent(asked.args()[0], 1).update().unscheduled();
+        }
         dot.compute_at(masked, store.y).bound_extent(slot, 1).bound_extent(row, rows).bound_extent(lane, a.blocking.keys_per_panel);
         dot.vectorize(row, lanes).unroll(row).unroll(lane);
         dot.update().reorder(row, lane, s.dims).vectorize(row, lanes).unroll(row).unroll(lane);
@@ -282,6 +287,7 @@ dsl::Blocking flash_blocking(const Machine &machine, int head_dim, const Halide:
     const dsl::Products products = machine.bfloat16_pairs ? dsl::Products{true, vdpbf16ps} : dsl::Products{};
     dsl::Blocking blocking{tiles.rows_per_tile, tiles.tiles_per_task, tiles.keys_per_block, tiles.keys_per_panel};
     if (machine.float_lanes < tiles.rows_per_tile) blocking.few_rows = machine.float_lanes;
+    blocking.asks_ahead = true;
     blocking.value_step = tiles.value_step, blocking.products = products, blocking.side_outputs = true;
     return blocking;
 }
