@@ -95,7 +95,7 @@ __attribute__((target("avx512f,avx512bf16"))) float chains_bf16(int64_t steps) {
 }
 
 PeakLoop loop_for(std::string_view cpu_class, attune_type type) {
-    if (cpu_class == "avx512_bf16" && type == ATTUNE_BF16) return {chains_bf16, 24 * 32 * 2};
+    if ((cpu_class == "avx512_bf16" || cpu_class == "avx512_zen5") && type == ATTUNE_BF16) return {chains_bf16, 24 * 32 * 2};
     if (cpu_class.substr(0, 6) == "avx512") return {chains_avx512, 24 * 16 * 2};
     if (cpu_class == "avx2") return {chains_avx2, 12 * 8 * 2};
     return {chains_sse2, 12 * 4 * 2};

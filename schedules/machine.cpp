@@ -10,6 +10,7 @@ const char *device_of(const Halide::Target &target) { return target.has_gpu_feat
 
 Machine machine(const Halide::Target &target, const Halide::Type &dtype) {
     if (target.has_gpu_feature()) return {"cuda", 32, 255, true, false};
+    if (target.has_feature(Halide::Target::AVX512_Zen5)) return {"x86-64-avx512_zen5", 16, 32, true, dtype.is_bfloat()};
     if (target.has_feature(Halide::Target::AVX512_Zen4)) return {"x86-64-avx512_bf16", 16, 32, true, dtype.is_bfloat()};
     if (target.has_feature(Halide::Target::AVX512_Skylake)) return {"x86-64-avx512", 16, 32, true, false};
     if (target.has_feature(Halide::Target::AVX2)) return {"x86-64-avx2", 8, 16, true, false};

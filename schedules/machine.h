@@ -8,7 +8,7 @@
 namespace attune::schedules {
 
 struct Machine {
-    std::string name;     // of the tuned sizes: "x86-64-avx512_bf16", "x86-64-avx512", "x86-64-avx2", "x86-64" or "cuda"
+    std::string name;     // of the tuned sizes: "x86-64-avx512_zen5", "x86-64-avx512_bf16", "x86-64-avx512", "x86-64-avx2", "x86-64" or "cuda"
     int float_lanes;      // f32 in a vector register, or threads of a warp
     int vector_registers; // of them
     bool fused;           // whether it multiplies and adds in one instruction

@@ -40,6 +40,7 @@ std::vector<std::string> targets(const attune_kernel &kernel) {
 /** A target in a word: a GPU's architecture as it is, of a Halide target string the class of CPU, as attune_cpu_class() has it. */
 std::string target_text(const attune_kernel &kernel, const std::string &target) {
     if (kernel.device == ATTUNE_CUDA) return target;
+    if (target.find("avx512_zen5") != std::string::npos) return "avx512_zen5";
     if (target.find("avx512_zen4") != std::string::npos) return "avx512_bf16";
     for (const char *name : {"avx512", "avx2"})
         if (target.find(name) != std::string::npos) return name;

@@ -8,13 +8,22 @@ namespace attune::runtime {
 
 namespace {
 
-constexpr CpuClass classes[] = {CpuClass::x86_64, CpuClass::avx2, CpuClass::avx512, CpuClass::avx512_bf16};
+constexpr CpuClass classes[] = {CpuClass::x86_64, CpuClass::avx2, CpuClass::avx512, CpuClass::avx512_bf16, CpuClass::avx512_zen5};
+
+/** AMD's family 0x1A, or a later one. */
+bool is_zen5() {
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    if (!__builtin_cpu_is("amd") || __get_cpuid(1, &eax, &ebx, &ecx, &edx) == 0) return false;
+    const unsigned family = (eax >> 8 & 0xf) + (eax >> 20 & 0xff);
+    return family >= 0x1a;
+}
 
 /** Halide's names of sets of AVX-512 that the classes before avx512_bf16 don't settle. Knight's Landing's and unknown ones are taken as not
  * there. */
 bool has_extension(std::string_view feature) {
     if (feature == "avx512_cannonlake") return __builtin_cpu_supports("avx512ifma") && __builtin_cpu_supports("avx512vbmi");
-    if (feature == "avx512_zen4" || feature == "avx512_zen5" || feature == "avx512_sapphirerapids")
+    if (feature == "avx512_zen5") return has_extension("avx512_zen4") && __builtin_cpu_supports("avxvnni") && is_zen5();
+    if (feature == "avx512_zen4" || feature == "avx512_sapphirerapids")
         return has_extension("avx512_cannonlake") && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16") &&
                __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512bitalg");
     return feature.substr(0, 7) != "avx512_" || feature == "avx512_skylake";
@@ -35,7 +44,8 @@ CpuClass offered_class() {
                         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
     if (!avx2) return CpuClass::x86_64;
     if (!avx512) return CpuClass::avx2;
-    return has_extension("avx512_zen4") ? CpuClass::avx512_bf16 : CpuClass::avx512;
+    if (!has_extension("avx512_zen4")) return CpuClass::avx512;
+    return has_extension("avx512_zen5") ? CpuClass::avx512_zen5 : CpuClass::avx512_bf16;
 }
 
 struct Choice {
@@ -57,6 +67,7 @@ const Choice &choice() {
 }
 
 CpuClass class_of_feature(std::string_view feature) {
+    if (feature == "avx512_zen5") return CpuClass::avx512_zen5;
     if (feature == "avx512_zen4") return CpuClass::avx512_bf16;
     if (feature.substr(0, 6) == "avx512") return CpuClass::avx512;
     return feature.substr(0, 3) == "avx" || feature == "fma" || feature == "f16c" ? CpuClass::avx2 : CpuClass::x86_64;
@@ -83,6 +94,8 @@ bool target_runs_on(std::string_view target, CpuClass cpu) {
 
 const char *name_of(CpuClass cpu) {
     switch (cpu) {
+    case CpuClass::avx512_zen5:
+        return "avx512_zen5";
     case CpuClass::avx512_bf16:
         return "avx512_bf16";
     case CpuClass::avx512:
@@ -105,13 +118,13 @@ bool lower_class(const char *setting, CpuClass offered, CpuClass &lowered) {
 }
 
 // On Emerald Rapids vdpbf16ps is issued every other cycle, beside two f32 multiply-adds a cycle: 89 GFLOP/s against 179.
-CpuClass fastest_class(CpuClass offered, bool amd) { return offered == CpuClass::avx512_bf16 && !amd ? CpuClass::avx512 : offered; }
+CpuClass fastest_class(CpuClass offered, bool amd) { return offered >= CpuClass::avx512_bf16 && !amd ? CpuClass::avx512 : offered; }
 
 CpuClass cpu_class() { return choice().cpu; }
 
 Status check_cpu_setting() {
-    ATTUNE_REQUIRE(choice().rejected.empty(), "the environment's ATTUNE_CPU is {}; it must be avx512_bf16, avx512, avx2 or x86-64",
-                   choice().rejected);
+    ATTUNE_REQUIRE(choice().rejected.empty(),
+                   "the environment's ATTUNE_CPU is {}; it must be avx512_zen5, avx512_bf16, avx512, avx2 or x86-64", choice().rejected);
     return {};
 }
 

@@ -8,7 +8,7 @@
 namespace attune::runtime {
 
 /** Each class includes those before it. */
-enum class CpuClass { x86_64, avx2, avx512, avx512_bf16 };
+enum class CpuClass { x86_64, avx2, avx512, avx512_bf16, avx512_zen5 };
 
 const char *name_of(CpuClass cpu);
 

@@ -1,6 +1,9 @@
 // Run once for each CPU class that ATTUNE_CPU can lower to (see CMakeLists.txt): right results from that class's kernels.
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
 
 #include "agreement_test.h"
 #include "position_oracle.h"
@@ -35,19 +38,32 @@ TEST_P(CpuClass, GivesTheSameBitsForAnyNumberOfThreads) {
         expect_same_bits(run(p, Call(3)), run(p));
 }
 
+bool is_zen5() {
+    std::ifstream info("/proc/cpuinfo");
+    const std::string text((std::istreambuf_iterator<char>(info)), {});
+    const size_t family = text.find("cpu family");
+    return __builtin_cpu_is("amd") && text.find("avx_vnni") != std::string::npos && family != std::string::npos &&
+           std::stoi(text.substr(text.find(':', family) + 1)) >= 26;
+}
+
 /** The class asked for, or the machine's own where that is lower: both run everything, so no machine is left out. An emulator's CPU is
  * known beforehand. */
 TEST(CpuClassOfThisRun, IsTheOneAskedFor) {
     __builtin_cpu_init();
     const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
     const bool avx512 = avx2 && __builtin_cpu_supports("avx512bw"), bf16 = avx512 && __builtin_cpu_supports("avx512bf16");
-    const std::string offered = bf16 ? "avx512_bf16" : avx512 ? "avx512" : avx2 ? "avx2" : "x86-64", own = attune_cpu_class();
+    const std::string offered = bf16 && is_zen5() ? "avx512_zen5"
+                                : bf16            ? "avx512_bf16"
+                                : avx512          ? "avx512"
+                                : avx2            ? "avx2"
+                                                  : "x86-64",
+                      own = attune_cpu_class();
     const char *asked = std::getenv("ATTUNE_CPU");
     if (const char *emulated = std::getenv("ATTUNE_TEST_CPU_CLASS")) {
         EXPECT_EQ(own, emulated);
         return;
     }
-    const std::vector<std::string> classes = {"x86-64", "avx2", "avx512", "avx512_bf16"};
+    const std::vector<std::string> classes = {"x86-64", "avx2", "avx512", "avx512_bf16", "avx512_zen5"};
     const auto rank = [&](const std::string &name) { return std::find(classes.begin(), classes.end(), name) - classes.begin(); };
     if (asked) {
         EXPECT_EQ(rank(own), std::min(rank(asked), rank(offered))) << own;
@@ -59,11 +75,13 @@ TEST(CpuClassOfThisRun, IsTheOneAskedFor) {
 /** A kernel built for a higher class alone is refused in a sentence, never run. */
 TEST_P(CpuClass, RefusesAKernelOfAHigherClass) {
     const std::string mine = attune_cpu_class();
-    const bool highest = mine == "avx512_bf16";
+    const bool highest = mine == "avx512_zen5";
     attune_kernel higher = kernel();
     higher.targets = mine == "x86-64" ? "x86-64-linux-sse41-avx-f16c-fma-avx2"
                      : mine == "avx2" ? "x86-64-linux-sse41-avx-f16c-fma-avx2-avx512-avx512_skylake"
-                                      : "x86-64-linux-sse41-avx-f16c-fma-avx2-avx512-avx512_skylake-avx512_cannonlake-avx512_zen4";
+                     : mine == "avx512"
+                         ? "x86-64-linux-sse41-avx-f16c-fma-avx2-avx512-avx512_skylake-avx512_cannonlake-avx512_zen4"
+                         : "x86-64-linux-sse41-avx-f16c-fma-avx2-avx512-avx512_skylake-avx512_cannonlake-avx512_zen4-avx512_zen5";
     AttentionDesc desc;
     desc.head_dim = head_dim_or(kernel(), 20), desc.value_dim = value_dim_or(kernel(), 12), desc.kernel = &higher;
     const Result<AttentionPlan> plan = AttentionPlan::create(desc);

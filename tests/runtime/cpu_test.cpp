@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace attune::runtime {
 namespace {
 
@@ -17,6 +19,10 @@ TEST(Cpu, IsOnlyEverLowered) {
     EXPECT_EQ(lowered, CpuClass::avx512_bf16);
     ASSERT_TRUE(lower_class("avx512_bf16", CpuClass::avx512, lowered));
     EXPECT_EQ(lowered, CpuClass::avx512);
+    ASSERT_TRUE(lower_class("avx512_bf16", CpuClass::avx512_zen5, lowered));
+    EXPECT_EQ(lowered, CpuClass::avx512_bf16);
+    ASSERT_TRUE(lower_class("avx512_zen5", CpuClass::avx512_bf16, lowered));
+    EXPECT_EQ(lowered, CpuClass::avx512_bf16);
     EXPECT_FALSE(lower_class("AVX2", CpuClass::avx512, lowered));
     EXPECT_FALSE(lower_class("", CpuClass::avx512, lowered));
 }
@@ -25,6 +31,7 @@ TEST(Cpu, IsOnlyEverLowered) {
 TEST(Cpu, PrefersPairsOfBfloat16OnlyWhereTheyAreFaster) {
     EXPECT_EQ(fastest_class(CpuClass::avx512_bf16, true), CpuClass::avx512_bf16);
     EXPECT_EQ(fastest_class(CpuClass::avx512_bf16, false), CpuClass::avx512);
+    EXPECT_EQ(fastest_class(CpuClass::avx512_zen5, true), CpuClass::avx512_zen5);
     for (CpuClass lower : {CpuClass::x86_64, CpuClass::avx2, CpuClass::avx512})
         for (bool amd : {false, true})
             EXPECT_EQ(fastest_class(lower, amd), lower);
@@ -41,6 +48,7 @@ TEST(Cpu, RunsAKernelThatHasATargetOfItsClass) {
     const char *bf16 = "x86-64-linux-avx2-avx512-avx512_skylake-avx512_cannonlake-avx512_zen4";
     EXPECT_FALSE(runs_on(bf16, CpuClass::avx512));
     EXPECT_EQ(runs_on(bf16, CpuClass::avx512_bf16), bool(__builtin_cpu_supports("avx512bf16")));
+    EXPECT_FALSE(runs_on((std::string(bf16) + "-avx512_zen5").c_str(), CpuClass::avx512_bf16));
     EXPECT_FALSE(runs_on("", CpuClass::avx512));
 }
 

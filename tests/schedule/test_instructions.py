@@ -18,6 +18,7 @@ ARCHIVES = [pathlib.Path(path).resolve() for path in sys.argv[5:OPTIONS]]
 AVX2 = "x86-64-linux-sse41-avx-f16c-fma-avx2"
 FLOAT_LANES = {"x86-64-avx512_bf16": 16, "x86-64-avx512": 16, "x86-64-avx2": 8}
 FEATURES = {"x86-64-avx512_bf16": AVX2 + "-avx512-avx512_skylake-avx512_cannonlake-avx512_zen4",
+            "x86-64-avx512_zen5": AVX2 + "-avx512-avx512_skylake-avx512_cannonlake-avx512_zen4-avx512_zen5",
             "x86-64-avx512": AVX2 + "-avx512-avx512_skylake", "x86-64-avx2": AVX2, "x86-64": "x86-64-linux"}
 # Machine and type of the products looked at, and the instruction that must do them. bf16 without that instruction is f32 inside.
 FMA = r"vfn?madd\d+ps"
@@ -109,6 +110,20 @@ class Products(unittest.TestCase):
                     self.assertGreaterEqual(len(clean), 2, [len(loop) for loop in loops])
 
 
+class NextTask(unittest.TestCase):
+    """Flash attention asks for what the next task reads, into the second-level cache, and not between its multiply-adds."""
+
+    def test_is_asked_for(self):
+        for machine, dtype, multiply_add in PRODUCTS:
+            for kernel in ("", "_d64", "_d128"):
+                with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
+                    path = object_of(machine, f"attention_flash_{dtype}{kernel}")
+                    self.assertGreaterEqual(disassembly(path).count("prefetcht1"), 3) # lines of q, k and v
+                    for loop in innermost_loops(path):
+                        self.assertFalse(any("prefetch" in mnemonic for _, mnemonic, _ in loop) and
+                                         any(re.fullmatch(multiply_add + ".*", mnemonic) for _, mnemonic, _ in loop))
+
+
 class Decoding(unittest.TestCase):
     """Keys and values are read once, where the caller has them, and what comes next is asked for."""
 
@@ -124,7 +139,7 @@ class Decoding(unittest.TestCase):
                         self.assertFalse([mnemonic for _, mnemonic, _ in loop if re.match(r"i?div|vp?gather|vdiv", mnemonic)])
 
     def test_asks_into_the_cache_that_a_cpu_wants(self):
-        for machine, dtype, _ in PRODUCTS:
+        for machine, dtype in [(machine, dtype) for machine, dtype, _ in PRODUCTS] + [("x86-64-avx512_zen5", "f32"), ("x86-64-avx512_zen5", "bf16")]:
             level = json.loads((TUNED / f"{machine}.json").read_text())["decode"]["any"]["level_ahead"]
             for kernel in ("_d64", "_d128"):
                 with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
