@@ -12,8 +12,7 @@ namespace {
 Status check_type(const attune_tensor &x) {
     const int given = raw_value(x.type);
     ATTUNE_REQUIRE(given == ATTUNE_F32 || (x.device == ATTUNE_CPU && (given == ATTUNE_F16 || given == ATTUNE_BF16)),
-                   "x.type is {}; it must be ATTUNE_F32 ({}) or, on the CPU, ATTUNE_F16 ({}) or ATTUNE_BF16 ({})", given,
-                   static_cast<int>(ATTUNE_F32), static_cast<int>(ATTUNE_F16), static_cast<int>(ATTUNE_BF16));
+                   "x.type is {}; it must be f32 or, on the CPU, f16 or bf16", type_name(x.type));
     return {};
 }
 

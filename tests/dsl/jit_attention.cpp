@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "compare.h"
+#include "dsl/prefetch.h"
 #include "dsl/side_output.h"
 #include "mask_text.h"
 
@@ -61,6 +62,7 @@ JitAttention::JitAttention(int head_dim, std::optional<dsl::Mask> mask) {
     inputs_.queries = query_.dim(1).extent(), inputs_.keys = key_.dim(1).extent();
     inputs_.head_dim = head_dim != 0 ? Halide::Expr(head_dim) : query_.dim(0).extent();
     inputs_.value_dim = head_dim != 0 ? Halide::Expr(head_dim) : value_.dim(0).extent();
+    inputs_.heads = query_.dim(2).extent(), inputs_.batches = query_.dim(3).extent();
     inputs_.heads_per_group = query_.dim(2).extent() / key_.dim(2).extent();
     inputs_.intervals = {intervals_, intervals_.dim(1).extent()};
     inputs_.mask = std::move(mask);
@@ -81,6 +83,7 @@ dsl::Attention JitAttention::declare(const dsl::Blocking &blocking) {
     std::vector<Halide::Func> outputs = {attention.output, attention.lse};
     if (inputs_.count_panels) outputs.push_back(attention.counts);
     pipeline = Halide::Pipeline(outputs);
+    dsl::lower_prefetches(pipeline);
     dsl::lower_side_outputs(pipeline, attention.side_outputs());
     rows_per_tile_ = blocking.rows_per_tile;
     Halide::OutputImageParam out = Halide::Func(attention.output).output_buffer(), lse = Halide::Func(attention.lse).output_buffer();
