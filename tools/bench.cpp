@@ -141,7 +141,7 @@ void run_on_gpu(const BenchOptions &options) {
 
 /** Kernels that memory limits. */
 void run_rows(const BenchOptions &options) {
-    if (options.dtype != "f32") bad_argument("--dtype is {}; --rows times every type", options.dtype);
+    if (options.dtype != "f32") bad_argument("--dtype is {}; --rows takes none, and times each kernel in its types", options.dtype);
     if (!options.mask.empty()) bad_argument("--mask is {}; what --rows times has none", options.mask);
     bench::Settings settings{chosen_schedules(options), static_cast<int32_t>(options.threads), options.seconds, {}};
     require_ok(bench::check_rows(settings)); // before anything takes time

@@ -97,11 +97,11 @@ TEST(LinearKernel, IsChosenByTheRows) {
         EXPECT_EQ(linear->kernel_for(rows)->schedule, schedule) << rows << " rows";
 }
 
-// Around the sizes that kernels count in: tiles of 4 and 12 rows, panels of 32 columns, pairs and blocks of 512 terms.
+// Around the sizes that kernels count in: tiles of 4 and 12 rows, panels of 32 columns, pairs and blocks of 1024 terms.
 TEST_P(LinearKernels, AnyShape) {
     const bool slow = is_reference(*GetParam());
     for (int64_t rows : {1, 2, 5, 8, 9, 12, 13, 40})
-        for (int64_t in : slow ? Extents{1, 7, 513} : Extents{1, 2, 7, 64, 511, 512, 513, 1027})
+        for (int64_t in : slow ? Extents{1, 7, 1025} : Extents{1, 2, 7, 64, 513, 1023, 1024, 1025, 2051})
             for (int64_t out : slow ? Extents{1, 33} : Extents{1, 8, 31, 32, 33, 100}) {
                 SCOPED_TRACE(std::to_string(rows) + " rows, " + std::to_string(in) + " to " + std::to_string(out));
                 expect_right(plain({rows}, in, out));
