@@ -23,8 +23,8 @@
 #   ARCHITECTURES numbers...  on cuda: compute capabilities there is machine code for, 80 90; by default those of the prebuilt kernels,
 #                     75 80 86 89 90, of them from 80 on for tensor cores, and 90a alone for wgmma. Without NVIDIA's ptxas the kernel holds
 #                     PTX for the lowest alone, which the driver compiles when it first runs, and CMake says so
-#   TARGETS names...  CPU classes, best first, the last one x86-64, which runs unchecked: avx512 avx2 x86-64 by default, for bf16
-#                     avx512_bf16 before them, and for decoding avx512_zen5 and avx512_bf16
+#   TARGETS names...  CPU classes, best first, the last one x86-64, which runs unchecked: avx512 avx2 x86-64 by default, and for bf16
+#                     avx512_bf16 before them
 #
 # On cuda HEAD_DIM is the width of values, too: of kernels for tensor cores 64, 96, 128, 192 or 256, of others up to 256, or 0. There is no
 # POSITION, the term `blocks` and the score `t5` can't be compiled in, and by split_kv a mask must be the same for all heads.
@@ -191,9 +191,7 @@ macro(_attune_check_cpu_kernel)
         message(FATAL_ERROR "${call}: ARCHITECTURES goes with DEVICE cuda; for CPUs there are TARGETS.")
     endif()
     _attune_default(SCHEDULE flash)
-    if(arg_SCHEDULE STREQUAL "decode")
-        _attune_default(TARGETS avx512_zen5 avx512_bf16 avx512 avx2 x86-64) # as the prebuilt ones
-    elseif(arg_DTYPE STREQUAL "bf16")
+    if(arg_DTYPE STREQUAL "bf16")
         _attune_default(TARGETS avx512_bf16 avx512 avx2 x86-64)
     endif()
     _attune_default(TARGETS avx512 avx2 x86-64)
