@@ -11,10 +11,6 @@
 namespace attune::runtime {
 namespace {
 
-using Ints = std::vector<int32_t>;
-
-void run_well(DeviceAttention &attention) { ASSERT_EQ(attention.run(), ATTUNE_OK) << attune_error_message(); }
-
 TEST(CudaArguments, DeviceAndStream) {
     EXPECT_TRUE(cuda_status().ok());
     EXPECT_NE(cuda_device_name().find("compute capability"), std::string::npos);

@@ -9,8 +9,6 @@
 namespace attune::runtime {
 namespace {
 
-using Ints = std::vector<int32_t>;
-
 /** 3 new tokens, 8 queries, and a cache of 5 pages of 32 tokens, 2 of which an item has. */
 struct CachedAttention : DeviceAttention {
     explicit CachedAttention(attune_type type = ATTUNE_BF16) : DeviceAttention(type, 3) {
@@ -24,8 +22,6 @@ struct CachedAttention : DeviceAttention {
     attune_cache cache;
     attune_tensor table;
 };
-
-void run_well(CachedAttention &attention) { ASSERT_EQ(attention.run(), ATTUNE_OK) << attune_error_message(); }
 
 TEST(CudaCacheArguments, AppendsThenCountsThenAttends) {
     CachedAttention a;

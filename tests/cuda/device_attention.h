@@ -15,7 +15,9 @@
 
 namespace attune::runtime {
 
-/** Blocks of 40000 floats on the GPU. */
+using Ints = std::vector<int32_t>;
+
+/** Blocks of 80000 floats on the GPU. */
 class DeviceMemory {
 public:
     DeviceMemory() {
@@ -83,5 +85,7 @@ struct DeviceAttention {
 };
 
 inline uint64_t address(const attune_tensor &tensor) { return reinterpret_cast<uintptr_t>(tensor.data); }
+
+inline void run_well(DeviceAttention &attention) { ASSERT_EQ(attention.run(), ATTUNE_OK) << attune_error_message(); }
 
 } // namespace attune::runtime

@@ -6,8 +6,6 @@
 namespace attune::runtime {
 namespace {
 
-using Ints = std::vector<int32_t>;
-
 /** Documents for each item's keys, and for queries the same for all. */
 struct OwnAttention : DeviceAttention {
     OwnAttention() : DeviceAttention(ATTUNE_BF16) {
@@ -19,8 +17,6 @@ struct OwnAttention : DeviceAttention {
     }
     attune_tensor documents, query_documents;
 };
-
-void run_well(OwnAttention &attention) { ASSERT_EQ(attention.run(), ATTUNE_OK) << attune_error_message(); }
 
 TEST(CudaOwnArguments, RangesOfDocumentsAreFoundFirst) {
     OwnAttention a;
