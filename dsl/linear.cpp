@@ -63,7 +63,7 @@ private:
         const Expr later = l.blocking.copies_weights    ? l.terms(lane, part, min(ahead, words - 1), which, panel, block)
                            : l.blocking.into_next_panel ? part_of(packed(on_and_on))
                                                         : l.terms(lane, part, ahead, which, panel, block);
-        l.fed(lane, part, word, which, panel, block) = l.blocking.words_ahead > 0 ? with_prefetch(now, later) : now;
+        l.fed(lane, part, word, which, panel, block) = l.blocking.words_ahead > 0 ? asked_for(now, later) : now;
 
         l.blocks = Halide::RDom(0, (all_words + words - 1) / words, "blocks");
         l.in_block = Halide::RDom(0, parts, 0, words, "in_block");
@@ -74,6 +74,11 @@ private:
         l.dot(lane, row, which, panel, tile, block) = l.blocking.products.add(l.dot(lane, row, which, panel, tile, block), x, weight);
         l.sum(lane, row, which, panel, tile) = 0.0f;
         l.sum(lane, row, which, panel, tile) += l.dot(lane, row, which, panel, tile, l.blocks);
+    }
+
+    Expr asked_for(const Expr &now, const Expr &later) const {
+        return with_prefetch(now, later, Halide::Internal::const_true(),
+                             l.blocking.level_ahead == 1 ? Nearness::first_level : Nearness::second_level);
     }
 
     void activated() {

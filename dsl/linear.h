@@ -40,6 +40,7 @@ struct LinearBlocking {
     int rows_per_tile = 4;        // rows whose sums are in registers at once
     Products products;            // of pairs: what multiplies the packed pairs as they are
     int words_ahead = 0;          // of the weight that is read, that one is asked for; 0: no prefetches
+    int level_ahead = 1;          // the nearest cache that it is asked into
     bool into_next_panel = false; // whether it may lie in the next panel; otherwise the panel's last word is asked for again
     bool copies_weights = false;  // pairs that become f32 are stored so, a block at a time; only what lies in the block is asked for
 };

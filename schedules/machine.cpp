@@ -19,23 +19,29 @@ Machine machine(const Halide::Target &target, const Halide::Type &dtype) {
 
 namespace {
 
-nlohmann::json tuned(const Machine &machine, const std::string &schedule, int head_dim) {
+nlohmann::json tuned(const Machine &machine, const std::string &schedule, const std::string &exact) {
     const nlohmann::json sizes = nlohmann::json::parse(tuned_json(machine.name)).at(schedule);
-    const std::string exact = "head_dim " + std::to_string(head_dim);
     return sizes.contains(exact) ? sizes.at(exact) : sizes.at("any");
 }
+
+std::string of_head_dim(int head_dim) { return "head_dim " + std::to_string(head_dim); }
 
 } // namespace
 
 Tiles tuned_tiles(const Machine &machine, const std::string &schedule, int head_dim) {
-    const nlohmann::json t = tuned(machine, schedule, head_dim);
+    const nlohmann::json t = tuned(machine, schedule, of_head_dim(head_dim));
     return {t.at("rows_per_tile"), t.at("tiles_per_task"), t.at("keys_per_block"), t.at("keys_per_panel"), t.at("value_step")};
 }
 
 Streams tuned_streams(const Machine &machine, const std::string &schedule, int head_dim) {
-    const nlohmann::json s = tuned(machine, schedule, head_dim);
+    const nlohmann::json s = tuned(machine, schedule, of_head_dim(head_dim));
     return {s.at("keys_per_chunk"), s.at("keys_per_panel"),    s.at("streams"),    s.at("in_turn"),
             s.at("bytes_ahead"),    s.at("bytes_ahead_alone"), s.at("level_ahead")};
+}
+
+WeightStreams tuned_weight_streams(const Machine &machine, const std::string &schedule) {
+    const nlohmann::json s = tuned(machine, schedule, machine.bfloat16_pairs ? "pairs" : "float");
+    return {s.at("panels"), s.at("words_ahead"), s.at("level_ahead")};
 }
 
 } // namespace attune::schedules

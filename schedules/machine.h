@@ -8,8 +8,8 @@
 namespace attune::schedules {
 
 struct Machine {
-    std::string name;     // of the tuned sizes: "x86-64-avx512_zen5", "x86-64-avx512_bf16", "x86-64-avx512", "x86-64-avx2", "x86-64" or "cuda"
-    int float_lanes;      // f32 in a vector register, or threads of a warp
+    std::string name; // of the tuned sizes: "x86-64-avx512_zen5", "x86-64-avx512_bf16", "x86-64-avx512", "x86-64-avx2", "x86-64" or "cuda"
+    int float_lanes;  // f32 in a vector register, or threads of a warp
     int vector_registers; // of them
     bool fused;           // whether it multiplies and adds in one instruction
     bool bfloat16_pairs;  // whether one instruction adds the products of two pairs of bf16
@@ -45,5 +45,15 @@ struct Streams {
 };
 
 Streams tuned_streams(const Machine &machine, const std::string &schedule, int head_dim);
+
+/** How a schedule of the linear layer reads packed weights, tuned for a machine as Tiles are. */
+struct WeightStreams {
+    int panels;      // read side by side
+    int words_ahead; // of what is read of a panel, that many further on is asked for
+    int level_ahead; // the nearest cache that it is asked into
+};
+
+/** Those for a schedule, and for whether the machine multiplies pairs of bf16. */
+WeightStreams tuned_weight_streams(const Machine &machine, const std::string &schedule);
 
 } // namespace attune::schedules

@@ -14,9 +14,6 @@ using Halide::Var;
 namespace {
 
 constexpr int panel_columns = dsl::packed_weight::panel_columns;
-// Words of weights, of 128 bytes each, that are asked for ahead, over all panels read side by side. Measured on Zen 5: half as many and
-// twice as many cost 3 to 13 % in one schedule or another.
-constexpr int words_asked_for = 64;
 // Without them a tile's rows would lie 4096 bytes apart, and evict each other from the first-level cache: 9 % slower on Zen 4.
 constexpr int terms_between_rows = 16;
 const Var tile_task{"tile_task"}, panel_task{"panel_task"}, part_of_panel{"part_of_panel"}, in_part{"in_part"};
@@ -142,14 +139,18 @@ private:
 
 namespace {
 
-dsl::LinearBlocking blocking_of(const Machine &machine, int rows_per_tile) {
+bool many_registers(const Machine &machine) { return machine.vector_registers >= 32; }
+
+dsl::LinearBlocking blocking_of(const Machine &machine, const std::string &schedule, int rows_per_tile) {
+    const WeightStreams tuned = tuned_weight_streams(machine, schedule);
     dsl::LinearBlocking blocking;
     blocking.rows_per_tile = rows_per_tile;
     if (machine.bfloat16_pairs) blocking.products = {true, vdpbf16ps};
+    blocking.words_ahead = tuned.words_ahead, blocking.level_ahead = tuned.level_ahead;
+    // Of four panels the next is another's, read before: asking for it makes a row of f32 9 % slower.
+    blocking.into_next_panel = tuned.panels <= 2;
     return blocking;
 }
-
-bool many_registers(const Machine &machine) { return machine.vector_registers >= 32; }
 
 Expr tasks_of(const Expr &count, int per_task) { return (count + per_task - 1) / per_task; }
 
@@ -158,9 +159,7 @@ Expr tasks_of(const Expr &count, int per_task) { return (count + per_task - 1) /
 // 24 sums in registers (of 16 registers, 12), two vectors of weights and a broadcast: 14 loads to 24 multiply-adds. Weights of bf16 become
 // f32 once for all tiles of a task, where pairs aren't multiplied as they are.
 dsl::LinearBlocking tiles_blocking(const Machine &machine, int, const Expr &) {
-    dsl::LinearBlocking blocking = blocking_of(machine, many_registers(machine) ? 12 : 6);
-    blocking.words_ahead = words_asked_for;
-    blocking.into_next_panel = true;
+    dsl::LinearBlocking blocking = blocking_of(machine, "linear_tiles", many_registers(machine) ? 12 : 6);
     blocking.copies_weights = true;
     return blocking;
 }
@@ -168,55 +167,38 @@ dsl::LinearBlocking tiles_blocking(const Machine &machine, int, const Expr &) {
 // No sum changes by the size of tasks. It has constant bounds, without which bounds inference would ask for rows before the first.
 void tiles_linear(const dsl::Linear &l, const Machine &machine) {
     const int most_tiles = 64, most_panels = 128, panels_per_sweep = 4;
+    const int panels_per_tile = tuned_weight_streams(machine, "linear_tiles").panels;
     const Expr tiles_per_task = clamp(tasks_of(l.inputs.rows_per_task, l.blocking.rows_per_tile), 1, most_tiles);
     const Expr panels_per_task = clamp(tasks_of(l.inputs.columns_per_task, panel_columns), panels_per_sweep, most_panels);
-    LinearSchedules(l, machine, {tiles_per_task, panels_per_task, 2 * machine.float_lanes, 1, panels_per_sweep}).apply();
+    LinearSchedules(l, machine, {tiles_per_task, panels_per_task, 2 * machine.float_lanes, panels_per_tile, panels_per_sweep}).apply();
 }
 
 // Memory is the limit: four streams of weights keep more of it busy than one (measured on Emerald Rapids: 13.3 GB/s with one, 16.6 with
-// four, where plain reading does 17.0). On Zen 5, whose class alone has kernels of pairs, two that read on into the next panel are 3 %
-// faster.
-static int panels_of_row(const Machine &machine) {
-    if (machine.bfloat16_pairs) return 2;
-    return many_registers(machine) ? 4 : machine.fused ? 2 : 1;
-}
-
-dsl::LinearBlocking row_blocking(const Machine &machine, int, const Expr &) {
-    dsl::LinearBlocking blocking = blocking_of(machine, 1);
-    blocking.words_ahead = words_asked_for / panels_of_row(machine);
-    blocking.into_next_panel = panels_of_row(machine) <= 2; // of four the next panel is another's, read before (9 % slower in f32)
-    return blocking;
-}
+// four, where plain reading does 17.0). On Zen 5 two that read on into the next panel are 3 % faster, on Zen 4 four that are asked into
+// the second-level cache 10 %.
+dsl::LinearBlocking row_blocking(const Machine &machine, int, const Expr &) { return blocking_of(machine, "linear_row", 1); }
 
 void row_linear(const dsl::Linear &l, const Machine &machine) {
-    const int panels = panels_of_row(machine);
+    const int panels = tuned_weight_streams(machine, "linear_row").panels;
     LinearSchedules(l, machine, {1, panels, panel_columns, panels}).apply();
 }
 
-static int panels_of_rows(const Machine &machine) { return many_registers(machine) ? 2 : 1; }
-
-dsl::LinearBlocking rows_blocking(const Machine &machine, int, const Expr &) {
-    dsl::LinearBlocking blocking = blocking_of(machine, 4);
-    blocking.words_ahead = words_asked_for / panels_of_rows(machine);
-    blocking.into_next_panel = true;
-    return blocking;
-}
+dsl::LinearBlocking rows_blocking(const Machine &machine, int, const Expr &) { return blocking_of(machine, "linear_rows", 4); }
 
 void rows_linear(const dsl::Linear &l, const Machine &machine) {
-    LinearSchedules(l, machine, {2, 2, 2 * machine.float_lanes, panels_of_rows(machine)}).apply();
+    const int panels = tuned_weight_streams(machine, "linear_rows").panels;
+    LinearSchedules(l, machine, {2, 2, 2 * machine.float_lanes, panels}).apply();
 }
 
 // Two tiles of four rows wait for memory, and then for the multiply-adds: all rows at once do both at a time, where there are registers
 // for their sums.
 dsl::LinearBlocking eight_rows_blocking(const Machine &machine, int, const Expr &) {
-    dsl::LinearBlocking blocking = blocking_of(machine, many_registers(machine) ? 8 : 4);
-    blocking.words_ahead = words_asked_for;
-    blocking.into_next_panel = true;
-    return blocking;
+    return blocking_of(machine, "linear_eight_rows", many_registers(machine) ? 8 : 4);
 }
 
 void eight_rows_linear(const dsl::Linear &l, const Machine &machine) {
-    LinearSchedules(l, machine, {many_registers(machine) ? 1 : 2, 2, 2 * machine.float_lanes, 1}).apply();
+    const int panels = tuned_weight_streams(machine, "linear_eight_rows").panels;
+    LinearSchedules(l, machine, {many_registers(machine) ? 1 : 2, 2, 2 * machine.float_lanes, panels}).apply();
 }
 
 } // namespace attune::schedules::x86

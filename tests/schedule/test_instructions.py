@@ -163,6 +163,24 @@ class Decoding(unittest.TestCase):
             self.assertGreaterEqual(found.count("vdpbf16ps"), 2 * 4 + (1 + 4) * 4, kernel)
 
 
+class LinearLayers(unittest.TestCase):
+    """Weights are asked for ahead, a line of each panel that is read at a time, into the cache that a CPU wants."""
+
+    def test_ask_for_every_panel_into_the_cache_that_a_cpu_wants(self):
+        pairs = ("x86-64-avx512_zen5", "x86-64-avx512_bf16")
+        kernels = [("row", machine, dtype) for machine in FEATURES for dtype in ("f32", "bf16")]
+        kernels += [("eight_rows", machine, dtype) for machine in FEATURES for dtype in ("f32", "bf16")]
+        kernels += [(schedule, machine, "bf16") for schedule in ("rows", "tiles") for machine in FEATURES]
+        for schedule, machine, dtype in kernels:
+            with self.subTest(schedule=schedule, machine=machine, dtype=dtype):
+                tuned = json.loads((TUNED / f"{machine}.json").read_text())[f"linear_{schedule}"]
+                tuned = tuned.get("pairs" if dtype == "bf16" and machine in pairs else "float", tuned["any"])
+                path = object_of(machine, f"linear_{schedule}_{dtype}")
+                self.assertEqual(set(re.findall(r"prefetch\w+", disassembly(path))), {f"prefetcht{tuned['level_ahead'] - 1}"})
+                asked = [sum(mnemonic.startswith("prefetch") for _, mnemonic, _ in loop) for loop in innermost_loops(path)]
+                self.assertGreaterEqual(max(asked), tuned["panels"])
+
+
 class Streams(unittest.TestCase):
     """Outputs that no cache would hold: kernels send them through the runtime, which has the instructions, and fences them."""
 
