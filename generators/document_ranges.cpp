@@ -6,6 +6,8 @@
 
 namespace attune::generators {
 
+static_assert(text::document_range_parts == dsl::document_range_parts);
+
 class DocumentRanges : public Halide::Generator<DocumentRanges> {
 public:
     GeneratorParam<std::string> schedule_name{"schedule", "simt"};

@@ -5,6 +5,8 @@
 #include <set>
 #include <vector>
 
+#include "schedules/uses.h"
+
 namespace attune::schedules {
 
 using namespace Halide::Internal;
@@ -60,33 +62,6 @@ private:
     }
 };
 
-// Whether an expression names something, or reads it.
-class Uses : public IRVisitor {
-public:
-    Uses(const std::set<std::string> &names, const std::set<std::string> &buffers) : names(names), buffers(buffers) {}
-    bool any = false;
-
-private:
-    using IRVisitor::visit;
-    const std::set<std::string> &names, &buffers;
-
-    void visit(const Variable *op) override { any = any || names.count(op->name); }
-    void visit(const Load *op) override {
-        any = any || buffers.count(op->name);
-        IRVisitor::visit(op);
-    }
-    void visit(const Call *op) override {
-        any = any || !op->is_pure();
-        IRVisitor::visit(op);
-    }
-};
-
-bool uses(const Expr &e, const std::set<std::string> &names, const std::set<std::string> &buffers) {
-    Uses u(names, buffers);
-    e.accept(&u);
-    return u.any;
-}
-
 // Takes conditions that are known to hold away.
 class Without : public IRMutator {
 public:
@@ -122,11 +97,12 @@ Stmt LiftConditions::visit(const For *op) {
         return For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, body);
     Guards guards(func);
     body.accept(&guards);
+    const std::set<std::string> nothing;
     std::vector<Expr> lifted, outside, inside;
     for (const Expr &c : guards.common)
-        if (!uses(c, guards.bound, guards.written)) {
+        if (!uses(c, guards.bound, &guards.written)) {
             lifted.push_back(c);
-            (uses(c, {op->name}, {}) ? inside : outside).push_back(c);
+            (uses(c, {op->name}, &nothing) ? inside : outside).push_back(c);
         }
     body = guarded(inside, Without(lifted).mutate(body));
     return guarded(outside, For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, body));

@@ -2,30 +2,14 @@
 
 #include <set>
 
+#include "schedules/uses.h"
+
 namespace attune::schedules {
 
 using namespace Halide::Internal;
 using Halide::Expr;
 
 namespace {
-
-// Whether an expression may change in a loop that binds these names. What is loaded may be stored there.
-class Changes : public IRVisitor {
-public:
-    explicit Changes(const std::set<std::string> &bound) : bound(bound) {}
-    bool any = false;
-
-private:
-    using IRVisitor::visit;
-    const std::set<std::string> &bound;
-
-    void visit(const Variable *op) override { any = any || bound.count(op->name); }
-    void visit(const Load *) override { any = true; }
-    void visit(const Call *op) override {
-        any = any || !op->is_pure();
-        IRVisitor::visit(op);
-    }
-};
 
 // The first condition in a loop that nothing in the loop changes.
 class FixedCondition : public IRVisitor {
@@ -45,9 +29,8 @@ private:
         IRVisitor::visit(op);
     }
     void visit(const IfThenElse *op) override {
-        Changes changes(bound);
-        op->condition.accept(&changes);
-        if (!condition.defined() && !changes.any) condition = op->condition;
+        // What is loaded may be stored in the loop.
+        if (!condition.defined() && !uses(op->condition, bound, nullptr)) condition = op->condition;
         IRVisitor::visit(op);
     }
 };

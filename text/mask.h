@@ -25,6 +25,7 @@ inline constexpr int most_cuda_parameters = 16;
 
 /** On a GPU, queries for which one range of keys is taken from documents' ids (dsl/document_ranges.h). */
 inline constexpr int queries_a_document_range = 64;
+inline constexpr int document_range_parts = 4; // numbers that tell of it
 
 /** Where query 0 stands among N queries and M keys: top_left at key 0, bottom_right at key M - N, unnamed at the offset given. */
 enum class Alignment { unnamed, top_left, bottom_right };

@@ -23,10 +23,10 @@ struct RotaryCommand {
 };
 
 void run_rotary(const RotaryCommand &command) {
-    const Array x = read_npy(command.input, {ATTUNE_F32});
+    const Array x = read_npy(command.input, {ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16});
     if (x.shape.size() < 2 || x.shape.size() > 4) bad_argument("{} has rank {}; it must be 2 to 4", command.input, x.shape.size());
     const OptionalArray positions = read_positions(command.positions);
-    const Array y = make_array(ATTUNE_F32, x.shape, command.output);
+    const Array y = make_array(x.type, x.shape, command.output);
     OutputSet outputs;
     outputs.add("-o", command.output, y);
     attune_call call = command.run.call();
@@ -75,8 +75,8 @@ void add_run_rotary(CLI::App &run) {
     CLI::App *app = run.add_subcommand("rotary", "Rotary position embedding (RoFormer): pairs of channels turned by position x frequency");
     const auto command = std::make_shared<RotaryCommand>();
     RotaryOptions &rotary = command->rotary;
-    add_text(*app, "X", command->input, "Input: <f4 .npy, [N,D], [H,N,D] or [B,H,N,D]")->required();
-    add_text(*app, "-o,--output", command->output, "Output: shape of X")->required();
+    add_text(*app, "X", command->input, "Input: <f4, <f2 or bf16 (<u2 or <V2) .npy, [N,D], [H,N,D] or [B,H,N,D]")->required();
+    add_text(*app, "-o,--output", command->output, "Output: shape and type of X")->required();
     add_double(*app, "--base", rotary.base, positive, "Base of the frequencies; 10000 by default");
     app->add_option_function<std::string>(
         "--layout", [&rotary](const std::string &text) { rotary.layout = parse_layout(text); },

@@ -181,7 +181,10 @@ private:
         using namespace dsl::axes;
         using dsl::DocumentRange;
         auto &r = *given_ranges;
-        const int of_range = text::queries_a_document_range;
+        constexpr int of_range = text::queries_a_document_range;
+        if (rows % of_range != 0 && of_range % rows != 0)
+            refuse("a tile has " + std::to_string(rows) + " queries; with ranges of documents it must have a divisor or a multiple of " +
+                   std::to_string(of_range));
         const Halide::Var which("which");
         const auto range = [&](int after) { return r(which, within(token / of_range + after, r.dim(1)), within(batch, r.dim(2))); };
         const Halide::Expr is_least = which == int(DocumentRange::first) || which == int(DocumentRange::last_full);

@@ -10,18 +10,13 @@
 
 namespace attune::runtime {
 
-namespace {
-
-constexpr int64_t parts = 4; // of a range: dsl::DocumentRange
-
-} // namespace
-
 Status CudaDocuments::fill(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &shape) {
     if (!plan.own_kernel || !plan.kernel_mask.names(text::MaskKind::documents)) return {};
     ATTUNE_TRY(find_elementwise("document_ranges", nullptr, ATTUNE_CUDA, call_, kernel_));
     of_queries_ = *query_documents_of(args), of_keys_ = *args.documents;
     const int64_t items = std::max(of_queries_.extent[0], of_keys_.extent[0]);
     const int64_t ranges = (shape.queries - 1) / text::queries_a_document_range + 1;
+    constexpr int64_t parts = text::document_range_parts;
     ATTUNE_TRY(scratch_.allocate("ranges of documents' keys", items * ranges * parts * 4));
     const int64_t extents[3] = {items, ranges, parts};
     ranges_ = attune_contiguous(scratch_.data(), ATTUNE_I32, 3, extents);

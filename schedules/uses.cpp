@@ -1,0 +1,38 @@
+#include "schedules/uses.h"
+
+namespace attune::schedules {
+
+using namespace Halide::Internal;
+
+namespace {
+
+class Uses : public IRVisitor {
+public:
+    Uses(const std::set<std::string> &names, const std::set<std::string> *buffers) : names(names), buffers(buffers) {}
+    bool any = false;
+
+private:
+    using IRVisitor::visit;
+    const std::set<std::string> &names;
+    const std::set<std::string> *buffers;
+
+    void visit(const Variable *op) override { any = any || names.count(op->name); }
+    void visit(const Load *op) override {
+        any = any || !buffers || buffers->count(op->name);
+        IRVisitor::visit(op);
+    }
+    void visit(const Call *op) override {
+        any = any || !op->is_pure();
+        IRVisitor::visit(op);
+    }
+};
+
+} // namespace
+
+bool uses(const Halide::Expr &e, const std::set<std::string> &names, const std::set<std::string> *buffers) {
+    Uses u(names, buffers);
+    e.accept(&u);
+    return u.any;
+}
+
+} // namespace attune::schedules
