@@ -64,13 +64,13 @@ Status check_layer(const LayerCase &c) {
 namespace {
 
 /** A layer by one schedule, and what has come of it. */
-struct Contender {
+struct LayerContender {
     std::unique_ptr<TimedLayer> layer;
     Measurement result;
 };
 
 /** With one call made and checked. */
-Result<Contender> make_contender(const LayerCase &c, const std::string &schedule, int64_t copies, Call &call) {
+Result<LayerContender> make_contender(const LayerCase &c, const std::string &schedule, int64_t copies, Call &call) {
     Result<std::unique_ptr<TimedLayer>> layer =
         c.kind == LayerCase::linear ? make_timed_linear(c, schedule, copies) : make_timed_encoder(c);
     if (!layer) return layer.status();
@@ -78,7 +78,7 @@ Result<Contender> make_contender(const LayerCase &c, const std::string &schedule
     if (Status status = (*layer)->run(0, call); !status) return status;
     const Measurement result = {(*layer)->schedule(), std::numeric_limits<double>::infinity(), (*layer)->max_error(),
                                 static_cast<int64_t>(call.workspace_bytes)};
-    return Contender{std::move(*layer), result};
+    return LayerContender{std::move(*layer), result};
 }
 
 } // namespace
@@ -88,19 +88,19 @@ Result<CaseResult> measure_layer(const LayerCase &c, const Settings &settings) {
     const double held = c.weight_bytes() * double(settings.schedules.size());
     const Rotation rotation = c.memory_bound() ? rotation_over(c.weight_bytes(), held) : Rotation();
     Call call(settings.threads);
-    std::vector<Contender> contenders;
+    std::vector<LayerContender> contenders;
     for (const std::string &schedule : settings.schedules) {
-        Result<Contender> contender = make_contender(c, schedule, rotation.copies, call);
+        Result<LayerContender> contender = make_contender(c, schedule, rotation.copies, call);
         if (!contender) return contender.status();
         contenders.push_back(std::move(*contender));
     }
     const auto round = [&](std::size_t i) {
-        Contender &contender = contenders[i];
+        LayerContender &contender = contenders[i];
         return time_round(rotation.copies, contender.result.seconds, [&](int64_t copy) { return contender.layer->run(copy, call); });
     };
     if (Status status = take_turns(settings, contenders.size(), round); !status) return status;
     CaseResult result{{}, rotation.copies, rotation.capped};
-    for (const Contender &contender : contenders)
+    for (const LayerContender &contender : contenders)
         result.schedules.push_back(contender.result);
     return result;
 }

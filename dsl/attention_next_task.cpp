@@ -56,7 +56,7 @@ NextTaskMemory next_task_memory(const AttentionInputs &in, const Blocking &block
     auto asked = [&]() -> Halide::FuncRef { return m.asked(slot, tile, block, head, batch); };
     asked() = 0;
     Expr none = 0;
-    for (const Expr &later :
+    for (const Halide::FuncRef &later :
          {in.query(channel(in.head_dim), clamp(token, 0, in.queries - 1), next.head, next.batch),
           in.key(channel(in.head_dim), of_keys, kv_head, next.batch), in.value(channel(in.value_dim), of_keys, kv_head, next.batch)})
         none = with_prefetch(none, later, Halide::Internal::const_true(), Nearness::second_level);

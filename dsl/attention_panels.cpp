@@ -17,8 +17,6 @@ using Halide::Tuple;
 
 namespace {
 
-const Halide::Var word("word");
-
 // What is known of a panel, for the tile's rows, before any cell is looked at.
 struct Known {
     Expr begin, end;   // keys of the panel

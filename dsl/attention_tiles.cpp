@@ -22,7 +22,7 @@ using Halide::Internal::Interval;
 
 namespace {
 
-const Var part{"part"}, which{"which"}, odd{"odd"}, q{"q"}, column{"column"};
+const Var odd{"odd"}, q{"q"};
 
 // The declaration under way, and what several of its parts ask.
 struct Builder {

@@ -27,4 +27,10 @@ inline const Halide::Var step{"step"};       // panel within a stream
 inline const Halide::Var channel{"channel"}; // channel within a vector
 inline const Halide::Var vector{"vector"};   // vector of channels
 
+inline const Halide::Var pair{"pair"};     // channels that turn together
+inline const Halide::Var word{"word"};     // 32 bits of packed elements
+inline const Halide::Var part{"part"};     // share of a word, or of a thread
+inline const Halide::Var column{"column"}; // of a matrix
+inline const Halide::Var which{"which"};   // one of several numbers
+
 } // namespace attune::dsl::axes

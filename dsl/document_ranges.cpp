@@ -13,7 +13,7 @@ using Halide::Var;
 
 namespace {
 
-const Var range{"range"}, which{"which"};
+const Var range{"range"};
 
 void declare_ids(DocumentRanges &d, const DocumentIds &in) {
     const int count = in.queries_a_range;

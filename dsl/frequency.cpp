@@ -1,17 +1,18 @@
 #include "dsl/frequency.h"
 
+#include "dsl/axes.h"
 #include "dsl/numeric.h"
 
 namespace attune::dsl {
 
+using axes::pair;
+using axes::which;
 using Halide::cast;
 using Halide::Expr;
 using Halide::Func;
-using Halide::Var;
 
 namespace {
 
-const Var pair{"pair"}, which{"which"};
 enum Shared { base, ramp_first, ramp_last };
 
 constexpr double two_pi = 6.28318530717958647693;

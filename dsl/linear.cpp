@@ -8,11 +8,9 @@ namespace attune::dsl {
 using namespace axes;
 using Halide::Expr;
 using Halide::Func;
-using Halide::Var;
 
 namespace {
 
-const Var part{"part"}, word{"word"}, which{"which"}, column{"column"};
 constexpr int columns = packed_weight::panel_columns, terms_per_block = packed_weight::terms_per_block;
 
 class Declaration {

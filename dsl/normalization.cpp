@@ -5,15 +5,9 @@
 
 namespace attune::dsl {
 
+using namespace axes;
 using Halide::Expr;
 using Halide::Func;
-
-namespace {
-
-const Halide::Var channel{"channel"}, row{"row"};
-using axes::lane;
-
-} // namespace
 
 Norm norm(NormKind kind, const NormInputs &in, int lanes) {
     Norm n = {kind, Func("lane_sum"), Func("sum"), Func("lane_squares"), Func("squares"), Func("y"), {}, {}};

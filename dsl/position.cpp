@@ -15,7 +15,7 @@ using Halide::Var;
 
 namespace {
 
-const Var pair{"pair"}, plane{"plane"};
+const Var plane{"plane"};
 
 // In f64, and in turns: f32 would be off by 0.06 radians at position 1,000,000.
 Expr turns_at(const Expr &turns_per_token, const Expr &position) { return cast<double>(position) * turns_per_token; }

@@ -9,7 +9,7 @@ using Halide::Expr;
 
 namespace {
 
-constexpr const char *marker = "attune.prefetch";
+constexpr const char *prefetch_marker = "attune.prefetch";
 
 class FirstLoad : public IRVisitor {
 public:
@@ -51,7 +51,7 @@ class LowerPrefetches : public IRMutator {
     std::vector<Stmt> fetches_;
 
     Expr visit(const Call *op) override {
-        if (op->name != marker) return IRMutator::visit(op);
+        if (op->name != prefetch_marker) return IRMutator::visit(op);
         if (!is_const_zero(simplify(op->args[2]))) fetches_.push_back(fetch(address_of(op->args[1]), one_lane(op->args[3])));
         return mutate(op->args[0]);
     }
@@ -69,7 +69,7 @@ class LowerPrefetches : public IRMutator {
 
 Expr with_prefetch(const Expr &now, const Expr &later, const Expr &wanted, Nearness nearness) {
     const int locality = nearness == Nearness::first_level ? 3 : 2;
-    return Call::make(now.type(), marker, {now, later, Halide::select(wanted, 1, 0), locality}, Call::PureExtern);
+    return Call::make(now.type(), prefetch_marker, {now, later, Halide::select(wanted, 1, 0), locality}, Call::PureExtern);
 }
 
 void lower_prefetches(Halide::Pipeline pipeline) { pipeline.add_custom_lowering_pass(new LowerPrefetches); }

@@ -10,19 +10,19 @@ using Halide::reinterpret;
 
 namespace {
 
-Expr word(uint32_t bits) { return Expr(bits); }
+Expr literal(uint32_t bits) { return Expr(bits); }
 
-Expr upper_half(const Expr &bits) { return bits & word(0xffff0000); }
+Expr upper_half(const Expr &bits) { return bits & literal(0xffff0000); }
 
 Expr bits_of(const Expr &x) { return reinterpret<uint32_t>(x); }
 
-Expr bits_of_nan(const Expr &bits) { return (bits & word(0x7fffffff)) > word(0x7f800000); }
+Expr bits_of_nan(const Expr &bits) { return (bits & literal(0x7fffffff)) > literal(0x7f800000); }
 
 // Bits of f32 whose upper half is the nearest bf16; the lower half is of no account.
 Expr rounded_bits(const Expr &x) {
     Expr bits = bits_of(x);
     // The payload of a NaN may lie in the lower half: one bit of the upper keeps it a NaN.
-    return select(bits_of_nan(bits), bits | word(0x00400000), bits + word(0x7fff) + ((bits >> 16) & word(1)));
+    return select(bits_of_nan(bits), bits | literal(0x00400000), bits + literal(0x7fff) + ((bits >> 16) & literal(1)));
 }
 
 } // namespace
@@ -45,7 +45,7 @@ Expr round_to_bfloat16(const Expr &x) { return reinterpret<float>(upper_half(rou
 Expr cut_to_bfloat16(const Expr &x) { return reinterpret<float>(upper_half(bits_of(x))); }
 
 Expr pairs_of_words(const Expr &first, const Expr &second, const Expr &lower) {
-    return select(lower, (first & word(0xffff)) | (second << 16), (first >> 16) | upper_half(second));
+    return select(lower, (first & literal(0xffff)) | (second << 16), (first >> 16) | upper_half(second));
 }
 
 Expr add_pair_product(const Expr &sum, const Expr &a, const Expr &b) {

@@ -8,7 +8,7 @@ using Halide::Func;
 
 namespace {
 
-constexpr const char *marker = "attune.also_stored"; // (value, number, condition, at...)
+constexpr const char *side_output_marker = "attune.also_stored"; // (value, number, condition, at...)
 
 Expr of_buffer(const Func &output, const char *field, Halide::Type type, std::vector<Expr> arguments = {}) {
     arguments.insert(arguments.begin(), Variable::make(Halide::type_of<halide_buffer_t *>(), output.name() + ".buffer"));
@@ -38,13 +38,14 @@ private:
     const std::vector<Func> outputs_;
 
     Expr visit(const Call *op) override {
-        if (op->name == marker) throw Halide::CompileError("attune: what is also stored elsewhere is part of a larger expression");
+        if (op->name == side_output_marker)
+            throw Halide::CompileError("attune: what is also stored elsewhere is part of a larger expression");
         return IRMutator::visit(op);
     }
 
     Stmt visit(const Store *op) override {
         const Call *mark = op->value.as<Call>();
-        if (!mark || mark->name != marker) return IRMutator::visit(op);
+        if (!mark || mark->name != side_output_marker) return IRMutator::visit(op);
         const Broadcast *broadcast = mark->args[1].as<Broadcast>();
         const Func &output = outputs_.at(*as_const_int(broadcast ? broadcast->value : mark->args[1]));
         const Expr value = cast(output.types().front().with_lanes(op->value.type().lanes()), mark->args[0]);
@@ -61,7 +62,7 @@ private:
 Expr also_stored(const Expr &value, int number, const Expr &condition, const std::vector<Expr> &at) {
     std::vector<Expr> arguments = {value, number, Halide::select(condition, 1, 0)};
     arguments.insert(arguments.end(), at.begin(), at.end());
-    return Call::make(value.type(), marker, arguments, Call::PureExtern);
+    return Call::make(value.type(), side_output_marker, arguments, Call::PureExtern);
 }
 
 void lower_side_outputs(Halide::Pipeline pipeline, const std::vector<Func> &outputs) {

@@ -7,13 +7,13 @@ using Halide::Expr;
 
 namespace {
 
-constexpr const char *marker = "attune.words";
+constexpr const char *words_marker = "attune.words";
 
 class LowerWords : public IRMutator {
     using IRMutator::visit;
 
     Expr visit(const Call *op) override {
-        if (op->name != marker) return IRMutator::visit(op);
+        if (op->name != words_marker) return IRMutator::visit(op);
         const Load *load = op->args[0].as<Load>();
         const Ramp *ramp = load ? load->index.as<Ramp>() : nullptr;
         if (!ramp || !is_const_one(ramp->stride) || load->type.bits() != 16)
@@ -27,7 +27,7 @@ class LowerWords : public IRMutator {
 
 } // namespace
 
-Expr words_from(const Expr &first) { return Call::make(Halide::UInt(32), marker, {first}, Call::PureExtern); }
+Expr words_from(const Expr &first) { return Call::make(Halide::UInt(32), words_marker, {first}, Call::PureExtern); }
 
 void lower_words(Halide::Pipeline pipeline) { pipeline.add_custom_lowering_pass(new LowerWords); }
 

@@ -10,9 +10,9 @@ namespace gpt {
 
 namespace {
 
-using Candidate = std::pair<float, int32_t>; // logit, token
+using Choice = std::pair<float, int32_t>; // logit, token
 
-bool likelier(const Candidate &a, const Candidate &b) { return a.first > b.first || (a.first == b.first && a.second < b.second); }
+bool likelier(const Choice &a, const Choice &b) { return a.first > b.first || (a.first == b.first && a.second < b.second); }
 
 std::mt19937_64 generator(uint64_t seed, uint32_t stream) {
     std::seed_seq words{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32), stream};
@@ -20,9 +20,9 @@ std::mt19937_64 generator(uint64_t seed, uint32_t stream) {
 }
 
 /** exp((logit - largest) / T) of each, the likeliest first; its sum is returned. */
-double weigh(const std::vector<Candidate> &sorted, double temperature, std::vector<double> &weights) {
+double weigh(const std::vector<Choice> &sorted, double temperature, std::vector<double> &weights) {
     double sum = 0;
-    for (const Candidate &candidate : sorted) {
+    for (const Choice &candidate : sorted) {
         const double below = double(candidate.first) - double(sorted.front().first);
         weights.push_back(candidate.first == sorted.front().first ? 1 : std::exp(below / temperature)); // also of infinities
         sum += weights.back();

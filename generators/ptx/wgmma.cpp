@@ -10,7 +10,7 @@ namespace attune::ptx {
 
 namespace {
 
-constexpr size_t none = static_cast<size_t>(-1);
+constexpr size_t no_family = static_cast<size_t>(-1);
 
 /** "m64n128k16" and what it implies, from warp_wgmma_ss_m64n128k16_bf16. */
 struct Shape {
@@ -51,7 +51,7 @@ struct Factors {
 class Chain {
 public:
     Chain(Body &body, size_t first) : body_(body), first_(first), shape_(body[first]) {
-        for (size_t next = first; next != none; next = next_family())
+        for (size_t next = first; next != no_family; next = next_family())
             add(next);
     }
 
@@ -148,7 +148,7 @@ private:
     size_t next_family() const {
         for (size_t i = last_ + 1; i < body_.size() && !body_.ends_block(i); ++i)
             if (body_[i].is_call() && body_[i].name == body_[first_].name) return i;
-        return none;
+        return no_family;
     }
 
     /** Throws where instruction i, inside the chain but none of it, touches sum r, or what it starts from. */

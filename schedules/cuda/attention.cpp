@@ -3,6 +3,7 @@
 // A thread has some rows of the tile, and of them a few keys of the scores and a few channels of the output, all in registers. Copies of
 // q, k and v pass through shared memory a chunk at a time, so that it takes as much of it for any number of channels.
 #include "dsl/axes.h"
+#include "schedules/cuda/blocks.h"
 #include "schedules/cuda/chunk_merge.h"
 #include "schedules/schedules.h"
 
@@ -19,9 +20,9 @@ using Halide::VarOrRVar;
 
 namespace {
 
-constexpr int parts = 16, row_threads = 8; // threads along keys or channels, and along rows
+constexpr int parts = 16, threads_of_rows = 8; // threads along keys or channels, and along rows
 
-const Var task{"task"}, x{"x"}, y{"y"}, r{"r"}, k{"k"}, c{"c"}, g{"g"}, chunk{"chunk"};
+const Var r{"r"}, k{"k"}, c{"c"}, g{"g"};
 const Var d_low{"d_low"}, d_high{"d_high"}, a{"a"}, b{"b"}, e{"e"}, rest{"rest"};
 
 // The loops of one stage: `own` within a thread, innermost first and unrolled, then `loops` of the thread, the threads, `around` them all.
@@ -45,7 +46,7 @@ void in_one_block(Func f) {
 
 struct Plan {
     const dsl::AttentionTiles &t;
-    const int rows_per_thread = t.shape.rows / row_threads;
+    const int rows_per_thread = t.shape.rows / threads_of_rows;
     const Var part = t.part_sum.args()[0];
 
     Stage rows(Stage stage) const { return stage.split(row, y, r, rows_per_thread); }

@@ -4,18 +4,13 @@
 
 namespace attune::schedules::cuda {
 
+using dsl::axes::part;
 using Halide::Func;
 using Halide::LoopLevel;
 using Halide::MemoryType;
 using Halide::RVar;
 using Halide::TailStrategy;
 using Halide::Var;
-
-namespace {
-
-const Var thread{"thread"}, part{"part"};
-
-} // namespace
 
 void blocks_of_rows(Func output, const Var &block) {
     using dsl::axes::batch, dsl::axes::dim, dsl::axes::head, dsl::axes::token;

@@ -11,6 +11,9 @@ constexpr int row_threads = 256, partials_per_thread = 4, row_lanes = row_thread
 /** Threads side by side along the contiguous axis, and rows of them: a block that copies or maps tensors. */
 constexpr int warp_threads = 32, block_rows = 8;
 
+/** The threads of a block, in one dimension or in two. */
+inline const Halide::Var thread{"thread"}, x{"x"}, y{"y"};
+
 /** `output`, of axes (dim, token, head, batch): a block of threads for block_rows tokens, a warp along the channels. `block` becomes the
  * loop over blocks. */
 void blocks_of_rows(Halide::Func output, const Halide::Var &block);

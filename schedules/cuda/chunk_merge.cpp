@@ -1,6 +1,7 @@
 #include "schedules/cuda/chunk_merge.h"
 
 #include "dsl/axes.h"
+#include "schedules/cuda/blocks.h"
 
 namespace attune::schedules::cuda {
 
@@ -13,13 +14,11 @@ using Halide::Var;
 
 namespace {
 
-constexpr int warp_threads = 32;
-
 // Threads (q, column of channels, group of chunks) as many as a block may have, or half: each goes through the chunks of its group, which
 // leaves few loads that wait for one another. How chunks are grouped depends on nothing but their number.
 int groups_of_chunks(int columns) { return columns <= 16 ? 16 : columns <= 32 ? 8 : 4; }
 
-const Var turn{"turn"}, thread{"thread"}, x{"x"}, y{"y"}, group{"group"};
+const Var turn{"turn"}, group{"group"};
 
 // The maximum, and the factors of all chunks: a warp's work.
 void schedule_factors(const dsl::ChunkMerge &merge, const MergedOutput &into) {

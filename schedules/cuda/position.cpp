@@ -15,7 +15,7 @@ namespace {
 
 constexpr int tokens_per_thread = 8; // of a table: they share the pair's frequency
 
-const Var task{"task"}, step{"step"}, nearby{"nearby"};
+const Var nearby{"nearby"};
 
 } // namespace
 

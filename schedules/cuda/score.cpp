@@ -11,12 +11,6 @@ using Halide::MemoryType;
 using Halide::TailStrategy;
 using Halide::Var;
 
-namespace {
-
-const Var task{"task"};
-
-} // namespace
-
 void simt_slopes(const dsl::AlibiSlopes &s, const Machine &) {
     Func slopes = s.slopes;
     slopes.gpu_tile(head, task, head, warp_threads, TailStrategy::GuardWithIf);

@@ -5,6 +5,8 @@
 
 namespace attune::schedules::cuda {
 
+using dsl::axes::step;
+using dsl::axes::task;
 using Halide::Func;
 using Halide::LoopLevel;
 using Halide::MemoryType;
@@ -12,8 +14,6 @@ using Halide::TailStrategy;
 using Halide::Var;
 
 namespace {
-
-const Var thread{"thread"}, step{"step"}, task{"task"};
 
 constexpr int column_lanes = 8; // of a column of the columns' form
 

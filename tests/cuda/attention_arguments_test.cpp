@@ -8,7 +8,7 @@
 
 #include "attune/attune.hpp"
 
-namespace attune::runtime {
+namespace attune::runtime::attention_arguments_test {
 namespace {
 
 TEST(CudaArguments, DeviceAndStream) {
@@ -227,4 +227,4 @@ TEST(CudaWithoutKeys, Sinks) {
 }
 
 } // namespace
-} // namespace attune::runtime
+} // namespace attune::runtime::attention_arguments_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::runtime {
+namespace attune::runtime::attention_error_test {
 namespace {
 
 struct Case {
@@ -140,4 +140,4 @@ INSTANTIATE_TEST_SUITE_P(Refused, CudaError, ::testing::ValuesIn(refused_cases),
 INSTANTIATE_TEST_SUITE_P(Plans, CudaError, ::testing::ValuesIn(plan_cases), name_of_case);
 
 } // namespace
-} // namespace attune::runtime
+} // namespace attune::runtime::attention_error_test

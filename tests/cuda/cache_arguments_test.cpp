@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::runtime {
+namespace attune::runtime::cache_arguments_test {
 namespace {
 
 /** 3 new tokens, 8 queries, and a cache of 5 pages of 32 tokens, 2 of which an item has. */
@@ -186,4 +186,4 @@ INSTANTIATE_TEST_SUITE_P(Arguments, CudaCacheError, ::testing::ValuesIn(cases),
                          [](const ::testing::TestParamInfo<Case> &info) { return std::string(info.param.name); });
 
 } // namespace
-} // namespace attune::runtime
+} // namespace attune::runtime::cache_arguments_test

@@ -7,7 +7,7 @@
 #include "attune/attune.hpp"
 #include "fake_cuda.h"
 
-namespace attune::runtime {
+namespace attune::runtime::function_arguments_test {
 namespace {
 
 struct Memory {
@@ -25,7 +25,7 @@ void expect_message(const attune::Status &status, attune_status code, const std:
 TEST(CudaFunctions, SoftmaxTakesDeviceTensors) {
     Memory m;
     int stream = 0;
-    Call call = Call::on(&stream);
+    attune::Call call = attune::Call::on(&stream);
     const attune::Status status = softmax(m.x, m.y, {}, &call);
     ASSERT_TRUE(status.ok()) << status.message;
     EXPECT_STREQ(seen_cuda().kernel, "simt_softmax");
@@ -83,7 +83,7 @@ TEST(CudaFunctions, CacheWriteTakesDeviceTensors) {
     Memory m;
     seen_cache().clear();
     int stream = 0;
-    Call call = Call::on(&stream);
+    attune::Call call = attune::Call::on(&stream);
     int32_t numbers[2] = {};
     const TensorView starts = on_cuda({numbers, {2}}), cache = on_cuda({m.floats.data(), {2, 5, 4}});
     const TensorView update = on_cuda({m.results.data(), {2, 3, 4}});
@@ -117,4 +117,4 @@ TEST(CudaFunctions, CacheWriteNamesWhatItRefuses) {
 }
 
 } // namespace
-} // namespace attune::runtime
+} // namespace attune::runtime::function_arguments_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::runtime {
+namespace attune::runtime::own_arguments_test {
 namespace {
 
 /** Documents for each item's keys, and for queries the same for all. */
@@ -89,4 +89,4 @@ TEST(CudaOwnArguments, LengthsOfACacheHoldBesideTheMask) {
 }
 
 } // namespace
-} // namespace attune::runtime
+} // namespace attune::runtime::own_arguments_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::test {
+namespace attune::test::angle_test {
 namespace {
 
 constexpr double two_pi = 6.283185307179586476925287;
@@ -54,4 +54,4 @@ TEST_P(Angle, CosineIsCloseUpToPositionOneMillion) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::angle_test

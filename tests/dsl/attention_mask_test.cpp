@@ -3,7 +3,7 @@
 
 #include "jit_attention.h"
 
-namespace attune::test {
+namespace attune::test::attention_mask_test {
 namespace {
 
 class CompiledMask : public SeededTest {
@@ -61,4 +61,4 @@ TEST_F(CompiledMask, TakesParametersAtRunTime) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::attention_mask_test

@@ -7,7 +7,7 @@
 #include "compare.h"
 #include "jit_attention.h"
 
-namespace attune::test {
+namespace attune::test::attention_test {
 namespace {
 
 struct Cut {
@@ -130,4 +130,4 @@ TEST_P(Attention, LogitsOfTenThousandAreExact) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::attention_test

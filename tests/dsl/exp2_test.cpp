@@ -7,7 +7,7 @@
 #include "dsl/numeric.h"
 #include "elementwise.h"
 
-namespace attune::test {
+namespace attune::test::exp2_test {
 namespace {
 
 /** x with x * scale from -`depth` to -0, evenly over the bit patterns, whose density follows the floats'. */
@@ -77,4 +77,4 @@ TEST_P(Exp2, IsNanForEveryNan) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::exp2_test

@@ -6,7 +6,7 @@
 #include "dsl/numeric.h"
 #include "elementwise.h"
 
-namespace attune::test {
+namespace attune::test::log_test {
 namespace {
 
 class NaturalLog : public EachTarget {
@@ -47,4 +47,4 @@ TEST_P(NaturalLog, FollowsIeeeAtTheEnds) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::log_test

@@ -5,7 +5,7 @@
 
 #include "mask_cases.h"
 
-namespace attune::test {
+namespace attune::test::mask_block_test {
 namespace {
 
 using Halide::Buffer;
@@ -139,4 +139,4 @@ TEST(MaskBlockAtRunTime, WindowOfRunTimeSizeIsAsNarrowAsACompiledOne) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::mask_block_test

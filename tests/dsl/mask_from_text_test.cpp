@@ -4,7 +4,7 @@
 #include "generators/mask_from_text.h"
 #include "text/evaluate.h"
 
-namespace attune::test {
+namespace attune::test::mask_from_text_test {
 namespace {
 
 using Halide::Buffer;
@@ -96,4 +96,4 @@ TEST(MaskFromTextNone, ABadTextThrowsItsColumn) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::mask_from_text_test

@@ -5,7 +5,7 @@
 
 #include "mask_cases.h"
 
-namespace attune::test {
+namespace attune::test::mask_predicate_test {
 namespace {
 
 using Halide::Buffer;
@@ -86,4 +86,4 @@ TEST_F(MaskOfData, OnlyMinusInfinityInABiasMasks) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::mask_predicate_test

@@ -9,7 +9,7 @@
 #include "merge_oracle.h"
 #include "random.h"
 
-namespace attune::test {
+namespace attune::test::merge_test {
 namespace {
 
 /** The declaration, compiled once. */
@@ -78,4 +78,4 @@ TEST_F(Merge, IsAssociative) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::merge_test

@@ -9,7 +9,7 @@
 #include "position_oracle.h"
 #include "random.h"
 
-namespace attune::test {
+namespace attune::test::position_test {
 namespace {
 
 dsl::RotaryLayout declared(RotaryLayout layout) {
@@ -185,4 +185,4 @@ TEST(Sinusoidal, AgreesWithLongDouble) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::position_test

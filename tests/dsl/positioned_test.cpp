@@ -7,7 +7,7 @@
 #include "position_oracle.h"
 #include "random.h"
 
-namespace attune::test {
+namespace attune::test::positioned_test {
 namespace {
 
 using Kind = dsl::CompiledPosition::Kind;
@@ -116,4 +116,4 @@ TEST_F(Positioned, LoadsDenseVectors) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::positioned_test

@@ -10,7 +10,7 @@
 #include "elementwise.h"
 #include "half.h"
 
-namespace attune::test {
+namespace attune::test::products_test {
 namespace {
 
 /** Floats over all bit patterns, ties between numbers of bf16 among them. */
@@ -86,4 +86,4 @@ TEST_P(Products, ExponentialRoundsToBfloat16) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::products_test

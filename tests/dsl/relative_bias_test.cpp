@@ -5,7 +5,7 @@
 #include "dsl/score.h"
 #include "relative_oracle.h"
 
-namespace attune::test {
+namespace attune::test::relative_bias_test {
 namespace {
 
 TEST(AlibiSlope, IsTheAuthors) {
@@ -47,4 +47,4 @@ TEST(T5Bucket, FarDistancesShareTheLast) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::relative_bias_test

@@ -4,7 +4,7 @@
 
 #include "dsl/side_output.h"
 
-namespace attune::dsl {
+namespace attune::dsl::side_output_test {
 namespace {
 
 using Halide::Buffer;
@@ -81,4 +81,4 @@ TEST(SideOutputMarks, InsideALargerExpressionAreRefused) {
 }
 
 } // namespace
-} // namespace attune::dsl
+} // namespace attune::dsl::side_output_test

@@ -5,7 +5,7 @@
 #include "dsl/numeric.h"
 #include "elementwise.h"
 
-namespace attune::test {
+namespace attune::test::softcap_test {
 namespace {
 
 class Softcap : public EachTarget {
@@ -63,4 +63,4 @@ TEST_P(Softcap, IsNanForEveryNan) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::softcap_test

@@ -6,7 +6,7 @@
 #include "dsl/softmax.h"
 #include "random.h"
 
-namespace attune::test {
+namespace attune::test::softmax_state_test {
 namespace {
 
 using Halide::Buffer;
@@ -131,4 +131,4 @@ TEST_F(SoftmaxState, SetOfMaskedScoresIsTheIdentity) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::softmax_state_test

@@ -12,7 +12,7 @@
 #include "random.h"
 #include "softmax_oracle.h"
 
-namespace attune::test {
+namespace attune::test::softmax_test {
 namespace {
 
 struct Form {
@@ -183,4 +183,4 @@ TEST_P(Softmax, LargeLogitsDontOverflow) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::softmax_test

@@ -5,7 +5,7 @@
 #include "dsl/numeric.h"
 #include "elementwise.h"
 
-namespace attune::test {
+namespace attune::test::strict_test {
 namespace {
 
 using Halide::Expr;
@@ -74,4 +74,4 @@ TEST_P(Strict, NanValueIsNan) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::strict_test

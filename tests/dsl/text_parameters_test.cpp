@@ -5,7 +5,7 @@
 
 #include <Halide.h>
 
-namespace attune::test {
+namespace attune::test::text_parameters_test {
 namespace {
 
 using namespace generators;
@@ -42,4 +42,4 @@ TEST(TextParameters, ABadTextThrowsItsColumn) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::text_parameters_test

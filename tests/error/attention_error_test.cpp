@@ -5,7 +5,7 @@
 
 #include "error_test.h"
 
-namespace attune::test {
+namespace attune::test::attention_error_test {
 namespace {
 
 using Good = GoodAttention;
@@ -241,4 +241,4 @@ TEST(AttentionErrorControl, StridesThatProveTensorsApartAreFine) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::attention_error_test

@@ -3,7 +3,7 @@
 
 #include "function_errors.h"
 
-namespace attune::test {
+namespace attune::test::axis_error_test {
 namespace {
 
 struct GoodSoftmax {
@@ -151,4 +151,4 @@ INSTANTIATE_TEST_SUITE_P(All, MergeError, ::testing::ValuesIn(merge_errors), bad
 INSTANTIATE_TEST_SUITE_P(All, SlopesError, ::testing::ValuesIn(slopes_errors), bad_call_name<GoodSlopes>);
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::axis_error_test

@@ -3,7 +3,7 @@
 
 #include "error_test.h"
 
-namespace attune::test {
+namespace attune::test::cache_error_test {
 namespace {
 
 /** 3 tokens a batch item, behind 5 and 2, into pages of 4 tokens. */
@@ -179,4 +179,4 @@ const BadCall<GoodInt8> int8_errors[] = {
 INSTANTIATE_TEST_SUITE_P(Int8, Int8CacheError, ::testing::ValuesIn(int8_errors), bad_call_name<GoodInt8>);
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::cache_error_test

@@ -1,7 +1,7 @@
 // One test for each bad argument of a cache write.
 #include "error_test.h"
 
-namespace attune::test {
+namespace attune::test::cache_write_error_test {
 namespace {
 
 constexpr int64_t past_int32 = int64_t(1) << 31;
@@ -87,4 +87,4 @@ INSTANTIATE_TEST_SUITE_P(Tensors, CacheWriteError, ::testing::ValuesIn(tensor_er
 INSTANTIATE_TEST_SUITE_P(Numbers, CacheWriteError, ::testing::ValuesIn(number_errors), bad_call_name<Good>);
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::cache_write_error_test

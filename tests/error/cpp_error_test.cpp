@@ -3,7 +3,7 @@
 
 #include "error_test.h"
 
-namespace attune::test {
+namespace attune::test::cpp_error_test {
 namespace {
 
 TEST(CppError, APlanThatCantBeMadeIsAStatus) {
@@ -85,4 +85,4 @@ TEST(CppError, InitialisingNothingIsFine) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::cpp_error_test

@@ -3,7 +3,7 @@
 
 #include "function_errors.h"
 
-namespace attune::test {
+namespace attune::test::function_error_test {
 namespace {
 
 struct GoodRotary {
@@ -73,4 +73,4 @@ INSTANTIATE_TEST_SUITE_P(Tensors, SinusoidalError, ::testing::ValuesIn(contiguou
 INSTANTIATE_TEST_SUITE_P(Numbers, SinusoidalError, ::testing::ValuesIn(sinusoidal_errors), bad_call_name<GoodSinusoidal>);
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::function_error_test

@@ -1,7 +1,7 @@
 // One test for each bad argument of the linear layer.
 #include "function_errors.h"
 
-namespace attune::test {
+namespace attune::test::linear_error_test {
 namespace {
 
 struct GoodLinear {
@@ -80,4 +80,4 @@ const BadCall<GoodLinear> linear_errors[] = {
 INSTANTIATE_TEST_SUITE_P(Arguments, LinearError, ::testing::ValuesIn(linear_errors), bad_call_name<GoodLinear>);
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::linear_error_test

@@ -1,7 +1,7 @@
 // One test for each bad argument of multi-head attention.
 #include "error_test.h"
 
-namespace attune::test {
+namespace attune::test::mha_error_test {
 namespace {
 
 /** B 2, N 5, M 7, 4 heads that share 2; d_in 11, kdim 8, vdim 3, D 6, Dv 5, d_out 9. */
@@ -140,4 +140,4 @@ INSTANTIATE_TEST_SUITE_P(Desc, MhaError, ::testing::ValuesIn(desc_errors), bad_c
 INSTANTIATE_TEST_SUITE_P(Run, MhaError, ::testing::ValuesIn(run_errors), bad_call_name<GoodMha>);
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::mha_error_test

@@ -1,7 +1,7 @@
 // One test for each bad argument of the norms and of the embedding.
 #include "function_errors.h"
 
-namespace attune::test {
+namespace attune::test::norm_error_test {
 namespace {
 
 struct GoodNorm {
@@ -103,4 +103,4 @@ const BadCall<GoodEmbedding> embedding_errors[] = {
 INSTANTIATE_TEST_SUITE_P(Arguments, EmbeddingError, ::testing::ValuesIn(embedding_errors), bad_call_name<GoodEmbedding>);
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::norm_error_test

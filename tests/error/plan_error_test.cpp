@@ -2,7 +2,7 @@
 #include "error_test.h"
 #include "kernels.h"
 
-namespace attune::test {
+namespace attune::test::plan_error_test {
 namespace {
 
 struct GoodPlan {
@@ -185,4 +185,4 @@ const Bad twice[] = {
 INSTANTIATE_TEST_SUITE_P(Twice, PlanError, ::testing::ValuesIn(twice), bad_call_name<Good>);
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::plan_error_test

@@ -3,7 +3,7 @@
 
 #include "error_test.h"
 
-namespace attune::test {
+namespace attune::test::position_error_test {
 namespace {
 
 constexpr int64_t past_int32 = int64_t(1) << 31;
@@ -47,7 +47,7 @@ template <typename T> attune_tensor over(attune_tensor tensor, const Tensor<T> &
     return tensor;
 }
 
-template <typename Good> void expect_bad(const BadCall<Good> &bad) {
+template <typename Good> void expect_named(const BadCall<Good> &bad) {
     Good call;
     bad.spoil(call);
     expect_error(call.run(), bad.status, bad.words);
@@ -62,8 +62,8 @@ TEST(PositionErrorControl, TheGoodCallsRun) {
     EXPECT_EQ(GoodAdded().run(), ATTUNE_OK) << attune_error_message();
 }
 
-TEST_P(SectionsError, IsNamedAndNothingIsWritten) { expect_bad(GetParam()); }
-TEST_P(AddedError, IsNamedAndNothingIsWritten) { expect_bad(GetParam()); }
+TEST_P(SectionsError, IsNamedAndNothingIsWritten) { expect_named(GetParam()); }
+TEST_P(AddedError, IsNamedAndNothingIsWritten) { expect_named(GetParam()); }
 
 const BadCall<GoodSections> sections_errors[] = {
     {"PositionsType", [](GoodSections &g) { g.view.type = ATTUNE_F32; }, {"positions.type", "1", "ATTUNE_I32"}},
@@ -123,4 +123,4 @@ INSTANTIATE_TEST_SUITE_P(Arguments, SectionsError, ::testing::ValuesIn(sections_
 INSTANTIATE_TEST_SUITE_P(Arguments, AddedError, ::testing::ValuesIn(added_errors), bad_call_name<GoodAdded>);
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::position_error_test

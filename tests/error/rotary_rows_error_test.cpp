@@ -1,7 +1,7 @@
 // One test for each bad argument of rotary embedding by the caller's own cosines and sines.
 #include "error_test.h"
 
-namespace attune::test {
+namespace attune::test::rotary_rows_error_test {
 namespace {
 
 /** 3 tokens at positions of 0 to 5, 6 of 8 channels rotated. */
@@ -62,4 +62,4 @@ const BadCall<Good> errors[] = {
 INSTANTIATE_TEST_SUITE_P(Arguments, RotaryRowsError, ::testing::ValuesIn(errors), bad_call_name<Good>);
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::rotary_rows_error_test

@@ -8,7 +8,7 @@
 #include "random.h"
 #include "typed_tensor.h"
 
-namespace attune::test {
+namespace attune::test::rotary_test {
 namespace {
 
 constexpr double angle_error = 1e-5; // radians, at positions up to 1,000,000
@@ -127,4 +127,4 @@ ATTUNE_FOR_EACH_KERNEL(Rotary, "rotary_half");
 INSTANTIATE_TEST_SUITE_P(PrebuiltInterleaved, Rotary, ::testing::ValuesIn(kernels_of("rotary_interleaved")), kernel_name);
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::rotary_test

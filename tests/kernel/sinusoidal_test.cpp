@@ -5,7 +5,7 @@
 #include "position_oracle.h"
 #include "random.h"
 
-namespace attune::test {
+namespace attune::test::sinusoidal_test {
 namespace {
 
 constexpr Tolerance angle_error{1e-5, 1, 1}; // radians, at positions up to 1,000,000
@@ -49,4 +49,4 @@ TEST_P(Sinusoidal, NothingToDo) {
 ATTUNE_FOR_EACH_KERNEL(Sinusoidal, "sinusoidal");
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::sinusoidal_test

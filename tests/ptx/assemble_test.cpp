@@ -5,7 +5,7 @@
 #include "ptxas.h"
 #include "snippets.h"
 
-namespace attune::ptx {
+namespace attune::ptx::assemble_test {
 namespace {
 
 /** A kernel with everything that the pass writes. */
@@ -166,4 +166,4 @@ TEST(PtxasLog, ErrorsShowTheirLines) {
 }
 
 } // namespace
-} // namespace attune::ptx
+} // namespace attune::ptx::assemble_test

@@ -1,7 +1,7 @@
 // Copies from global to shared memory: which become asynchronous, and what waits for them.
 #include "snippets.h"
 
-namespace attune::ptx {
+namespace attune::ptx::async_copies_test {
 namespace {
 
 RewriteOptions stages(int n) {
@@ -195,4 +195,4 @@ TEST(AsyncCopies, RefuseBarriersOfSomeThreads) {
 }
 
 } // namespace
-} // namespace attune::ptx
+} // namespace attune::ptx::async_copies_test

@@ -9,7 +9,7 @@
 #include "ptxas.h"
 #include "snippets.h"
 
-namespace attune::ptx {
+namespace attune::ptx::fatbin_test {
 namespace {
 
 TEST(Fatbin, DescribesPtx) {
@@ -62,4 +62,4 @@ TEST(Fatbin, IsWhatFatbinaryWrites) {
 }
 
 } // namespace
-} // namespace attune::ptx
+} // namespace attune::ptx::fatbin_test

@@ -1,7 +1,7 @@
 // Fragments from shared memory by ldmatrix.
 #include "snippets.h"
 
-namespace attune::ptx {
+namespace attune::ptx::ldmatrix_test {
 namespace {
 
 std::string ldmatrix(const std::string &word, const char *function = "warp_ldmatrix_x4") {
@@ -44,4 +44,4 @@ TEST(Ldmatrix, Refuses) {
 }
 
 } // namespace
-} // namespace attune::ptx
+} // namespace attune::ptx::ldmatrix_test

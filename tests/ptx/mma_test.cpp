@@ -1,7 +1,7 @@
 // Four calls and their sums become one mma.sync.
 #include "snippets.h"
 
-namespace attune::ptx {
+namespace attune::ptx::mma_test {
 namespace {
 
 constexpr const char *instruction = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%r20, %r21, %r22, %r23}, {%r1, %r2, %r3, %r4}, "
@@ -110,4 +110,4 @@ TEST(Mma, RefusesResultsThatAreNotSummed) {
 }
 
 } // namespace
-} // namespace attune::ptx
+} // namespace attune::ptx::mma_test

@@ -7,7 +7,7 @@
 #include "generators/ptx/printer.h"
 #include "snippets.h"
 
-namespace attune::ptx {
+namespace attune::ptx::parser_test {
 namespace {
 
 std::vector<Instruction> body_of(const std::string &statements) { return parse(kernel(statements)).kernels.at(0).body; }
@@ -150,4 +150,4 @@ TEST(Opcodes, KnowWhatIsWritten) {
 }
 
 } // namespace
-} // namespace attune::ptx
+} // namespace attune::ptx::parser_test

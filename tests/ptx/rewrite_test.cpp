@@ -1,7 +1,7 @@
 // Shared memory's base, the header, several kernels, options.
 #include "snippets.h"
 
-namespace attune::ptx {
+namespace attune::ptx::rewrite_test {
 namespace {
 
 TEST(SharedBase, MovesAddresses) {
@@ -109,4 +109,4 @@ TEST(Rewrite, ChecksOptions) {
 }
 
 } // namespace
-} // namespace attune::ptx
+} // namespace attune::ptx::rewrite_test

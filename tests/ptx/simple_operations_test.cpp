@@ -1,7 +1,7 @@
 // Warp operations that one call stands for.
 #include "snippets.h"
 
-namespace attune::ptx {
+namespace attune::ptx::simple_operations_test {
 namespace {
 
 struct Case {
@@ -55,4 +55,4 @@ TEST(SimpleOperations, RefuseUnknownFunctionsAndCounts) {
 }
 
 } // namespace
-} // namespace attune::ptx
+} // namespace attune::ptx::simple_operations_test

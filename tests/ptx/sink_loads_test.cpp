@@ -1,7 +1,7 @@
 // Loads of matrices, next to where they are used.
 #include "snippets.h"
 
-namespace attune::ptx {
+namespace attune::ptx::sink_loads_test {
 namespace {
 
 /** A load of four registers from %r<first> on. */
@@ -60,4 +60,4 @@ TEST(SinkLoads, StayBeforeALoop) {
 }
 
 } // namespace
-} // namespace attune::ptx
+} // namespace attune::ptx::sink_loads_test

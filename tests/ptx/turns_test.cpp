@@ -1,7 +1,7 @@
 // Warpgroups multiply one after another.
 #include "snippets.h"
 
-namespace attune::ptx {
+namespace attune::ptx::turns_test {
 namespace {
 
 std::string product(const std::string &a) {
@@ -47,4 +47,4 @@ TEST(Turns, NeedABarrierInTheLoop) {
 }
 
 } // namespace
-} // namespace attune::ptx
+} // namespace attune::ptx::turns_test

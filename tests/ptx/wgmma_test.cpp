@@ -1,7 +1,7 @@
 // Chains of families become wgmma.
 #include "snippets.h"
 
-namespace attune::ptx {
+namespace attune::ptx::wgmma_test {
 namespace {
 
 std::string number(const char *prefix, int n) { return prefix + std::to_string(n); }
@@ -148,4 +148,4 @@ TEST(Wgmma, RefusesUnknownForms) {
 }
 
 } // namespace
-} // namespace attune::ptx
+} // namespace attune::ptx::wgmma_test

@@ -6,7 +6,7 @@
 
 #include "problem.h"
 
-namespace attune::runtime {
+namespace attune::runtime::attention_error_test {
 namespace {
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
@@ -222,4 +222,4 @@ TEST_P(PlanErrors, AreRefusedWithASentence) {
 INSTANTIATE_TEST_SUITE_P(Plans, PlanErrors, testing::ValuesIn(plan_cases), [](const auto &test) { return test.param.name; });
 
 } // namespace
-} // namespace attune::runtime
+} // namespace attune::runtime::attention_error_test

@@ -9,7 +9,7 @@
 #include "internal.h"
 #include "problem.h"
 
-namespace attune::runtime {
+namespace attune::runtime::attention_run_test {
 namespace {
 
 class AttentionRun : public testing::Test {
@@ -227,4 +227,4 @@ TEST_F(AttentionRun, PassesOnTheErrorOfACallersPool) {
 }
 
 } // namespace
-} // namespace attune::runtime
+} // namespace attune::runtime::attention_run_test

@@ -8,7 +8,7 @@
 #include "internal.h"
 #include "problem.h"
 
-namespace attune::runtime {
+namespace attune::runtime::attention_terms_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -292,4 +292,4 @@ TEST(AttentionTerms, AllocateNothingInTheSteadyState) {
 }
 
 } // namespace
-} // namespace attune::runtime
+} // namespace attune::runtime::attention_terms_test

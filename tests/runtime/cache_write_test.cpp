@@ -8,7 +8,7 @@
 
 #include "attune/attune.hpp"
 
-namespace attune::runtime {
+namespace attune::runtime::cache_write_test {
 namespace {
 
 using Extents = std::vector<int64_t>;
@@ -143,4 +143,4 @@ TEST(CacheWriteViews, StartsOf32BitsWithAStride) {
 }
 
 } // namespace
-} // namespace attune::runtime
+} // namespace attune::runtime::cache_write_test

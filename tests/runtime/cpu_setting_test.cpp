@@ -3,7 +3,7 @@
 
 #include "problem.h"
 
-namespace attune::runtime {
+namespace attune::runtime::cpu_setting_test {
 namespace {
 
 const char *const sentence = "the environment's ATTUNE_CPU is pentium; it must be avx512_zen5, avx512_bf16, avx512, avx2 or x86-64";
@@ -23,4 +23,4 @@ TEST(CpuSetting, ThatNamesNoClassIsRefused) {
 }
 
 } // namespace
-} // namespace attune::runtime
+} // namespace attune::runtime::cpu_setting_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace attune::runtime {
+namespace attune::runtime::cpu_test {
 namespace {
 
 TEST(Cpu, IsOnlyEverLowered) {
@@ -53,4 +53,4 @@ TEST(Cpu, RunsAKernelThatHasATargetOfItsClass) {
 }
 
 } // namespace
-} // namespace attune::runtime
+} // namespace attune::runtime::cpu_test

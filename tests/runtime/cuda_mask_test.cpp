@@ -7,7 +7,7 @@
 
 #include "cuda_device.h"
 
-namespace attune::runtime {
+namespace attune::runtime::cuda_mask_test {
 namespace {
 
 constexpr int32_t none = 1 << 30;
@@ -109,4 +109,4 @@ TEST(CudaTargets, RunOnWhatTheyAreFor) {
 }
 
 } // namespace
-} // namespace attune::runtime
+} // namespace attune::runtime::cuda_mask_test

@@ -7,7 +7,7 @@
 #include "fake_kernels.h"
 #include "problem.h"
 
-namespace attune::runtime {
+namespace attune::runtime::cuda_refusal_test {
 namespace {
 
 TEST(NoGpu, StatusNamesWhatIsMissing) {
@@ -37,4 +37,4 @@ TEST(NoGpu, TheCpuWorksAsEver) {
 }
 
 } // namespace
-} // namespace attune::runtime
+} // namespace attune::runtime::cuda_refusal_test

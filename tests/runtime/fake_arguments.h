@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 
 #define halide_do_par_for attune_halide_do_par_for
 #define halide_error attune_halide_error
@@ -11,6 +12,8 @@
 #include <HalideRuntime.h>
 
 namespace attune::runtime {
+
+constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
 /** Reads the arguments of one call in order. */
 struct Arguments {

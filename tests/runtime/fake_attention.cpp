@@ -11,8 +11,6 @@ namespace attune::runtime {
 
 namespace {
 
-constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
-
 template <typename T> void append_values(const halide_buffer_t *buffer, std::vector<T> &values) {
     const auto extent = [&](int axis) { return axis < buffer->dimensions ? int64_t{buffer->dim[axis].extent} : 1; };
     const auto stride = [&](int axis) { return axis < buffer->dimensions ? int64_t{buffer->dim[axis].stride} : 0; };

@@ -21,8 +21,6 @@ bool &fail_next_kernel() {
 
 namespace {
 
-constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
-
 /** Softmax along the middle axis of (column, along, row). */
 int run_softmax(const char *name, bool log, void **arguments) {
     Arguments a(arguments + 1);

@@ -10,7 +10,7 @@
 #include "overlap.h"
 #include "rows.h"
 
-namespace attune::runtime {
+namespace attune::runtime::functions_test {
 namespace {
 
 attune_tensor contiguous(std::vector<float> &memory, std::vector<int64_t> extents) {
@@ -237,4 +237,4 @@ TEST(Registry, ListsTheLinkedKernels) {
 }
 
 } // namespace
-} // namespace attune::runtime
+} // namespace attune::runtime::functions_test

@@ -10,7 +10,7 @@
 
 #include "mask_formulas.h"
 
-namespace attune::runtime {
+namespace attune::runtime::interval_table_test {
 namespace {
 
 /** One random problem, whose tensors point into it. */
@@ -228,4 +228,4 @@ TEST(IntervalTable, TakesNanosecondsARow) {
 }
 
 } // namespace
-} // namespace attune::runtime
+} // namespace attune::runtime::interval_table_test

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace attune::runtime {
+namespace attune::runtime::intervals_test {
 namespace {
 
 constexpr int32_t universe = 24;
@@ -82,4 +82,4 @@ TEST(Intervals, AgreeWithSetsOfKeys) {
 }
 
 } // namespace
-} // namespace attune::runtime
+} // namespace attune::runtime::intervals_test

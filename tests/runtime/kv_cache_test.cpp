@@ -8,7 +8,7 @@
 
 #include "attune/attune.hpp"
 
-namespace attune::runtime {
+namespace attune::kv_cache_test {
 namespace {
 
 KvCacheDesc small() {
@@ -283,4 +283,4 @@ TEST(KvCache, NullPointers) {
 }
 
 } // namespace
-} // namespace attune::runtime
+} // namespace attune::kv_cache_test

@@ -6,7 +6,7 @@
 
 #include "stream.h"
 
-namespace attune::runtime {
+namespace attune::runtime::last_level_cache_test {
 namespace {
 
 /** Bytes of the largest cache of the first CPU, as the operating system tells them; 0 where it doesn't. */
@@ -32,4 +32,4 @@ TEST(LastLevelCache, HoldsAnInputAndItsOutputBelowWhatIsStreamed) {
 }
 
 } // namespace
-} // namespace attune::runtime
+} // namespace attune::runtime::last_level_cache_test

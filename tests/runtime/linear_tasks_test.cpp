@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace attune::runtime {
+namespace attune::runtime::linear_tasks_test {
 namespace {
 
 int64_t parts(int64_t count, int64_t per_part) { return (count + per_part - 1) / per_part; }
@@ -49,4 +49,4 @@ TEST(LinearTasks, CutColumnsWhereRowsAreFew) {
 }
 
 } // namespace
-} // namespace attune::runtime
+} // namespace attune::runtime::linear_tasks_test

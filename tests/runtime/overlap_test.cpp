@@ -8,7 +8,7 @@
 
 #include "tensor.h"
 
-namespace attune::runtime {
+namespace attune::runtime::overlap_test {
 namespace {
 
 char arena[1 << 14];
@@ -146,4 +146,4 @@ TEST(Overlap, RefusesTensorsThatLeaveTheAddressSpace) {
 }
 
 } // namespace
-} // namespace attune::runtime
+} // namespace attune::runtime::overlap_test

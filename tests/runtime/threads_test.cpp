@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace attune::runtime {
+namespace attune::runtime::threads_test {
 namespace {
 
 struct Count {
@@ -127,4 +127,4 @@ TEST(Threads, WorkInAForkedChild) {
 TEST(Threads, CountAtLeastOneCpu) { EXPECT_GE(available_cpus(), 1); }
 
 } // namespace
-} // namespace attune::runtime
+} // namespace attune::runtime::threads_test

@@ -9,7 +9,7 @@
 #include "attune/attune.h"
 #include "internal.h"
 
-namespace attune::runtime {
+namespace attune::runtime::workspace_test {
 namespace {
 
 TEST(Workspace, HasBlocksThatHoldWhatIsAskedFor) {
@@ -136,4 +136,4 @@ TEST(WorkspacePool, GivesConcurrentCallsTheirOwn) {
 }
 
 } // namespace
-} // namespace attune::runtime
+} // namespace attune::runtime::workspace_test

@@ -6,7 +6,7 @@
 #include "schedules/table.h"
 #include "targets.h"
 
-namespace attune::test {
+namespace attune::test::attention_schedule_test {
 namespace {
 
 constexpr int head_dim = 20; // compiled in; schedules for any width are what prebuilt kernels have, and are tried with them
@@ -53,4 +53,4 @@ TEST_P(AttentionSchedule, EveryEntryIsExactAndAgreesWithEveryOther) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::attention_schedule_test

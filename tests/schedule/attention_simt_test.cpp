@@ -9,7 +9,7 @@
 #include "targets.h"
 #include "typed_tensor.h"
 
-namespace attune::test {
+namespace attune::test::attention_simt_test {
 namespace {
 
 struct Kernel {
@@ -207,4 +207,4 @@ TEST_P(AttentionSimt, FewQueriesAndOneKey) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::attention_simt_test

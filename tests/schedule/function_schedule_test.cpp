@@ -19,7 +19,7 @@
 /** Compiled in the process, kernels find the runtime's functions here: nothing is streamed. */
 extern "C" int64_t attune_least_streamed_bytes() { return std::numeric_limits<int64_t>::max(); }
 
-namespace attune::test {
+namespace attune::test::function_schedule_test {
 namespace {
 
 class FunctionSchedule : public SeededTestWithParam<Halide::Target> {
@@ -263,4 +263,4 @@ TEST_P(FunctionSchedule, WeightsAreExact) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::function_schedule_test

@@ -4,7 +4,7 @@
 
 #include "flash.h"
 
-namespace attune::test {
+namespace attune::test::memory_test {
 namespace {
 
 constexpr int head_dim = 48; // several vectors, and steps of channels
@@ -64,4 +64,4 @@ TEST_P(Memory, IsAllocatedOnceATask) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::memory_test

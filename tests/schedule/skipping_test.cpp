@@ -7,7 +7,7 @@
 #include "flash.h"
 #include "mask_text.h"
 
-namespace attune::test {
+namespace attune::test::skipping_test {
 namespace {
 
 std::atomic<int64_t> panels, stores;
@@ -182,4 +182,4 @@ TEST_F(SkippingByPattern, OfAUsersOwnIsExact) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::skipping_test

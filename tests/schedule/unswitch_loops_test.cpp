@@ -10,13 +10,13 @@ namespace {
 using namespace Halide;
 
 // Sums of 16 terms for eight rows, of which the last four are left out where `few` is nonzero.
-struct Sums {
+struct SumsOfRows {
     Param<int> few{"few"};
     Func sum{"sum"};
     Var row{"row"}, tile{"tile"};
     RDom terms{0, 16, "terms"};
 
-    explicit Sums(bool by_tile = true) {
+    explicit SumsOfRows(bool by_tile = true) {
         terms.where(row < 4 || (by_tile ? tile : Expr(terms)) >= few);
         sum(row, tile) = 0;
         sum(row, tile) += (terms + 1) * (row + tile);
@@ -63,7 +63,7 @@ private:
 };
 
 TEST(UnswitchLoops, TheConditionStandsBeforeTwoLoops) {
-    Sums plain, split;
+    SumsOfRows plain, split;
     const Loops before = Loops::of(plain.pipeline(false), {plain.few}, plain.sum.name() + ".s1.terms");
     EXPECT_EQ(before.loops, 1);
     EXPECT_EQ(before.conditions, 1);
@@ -73,14 +73,14 @@ TEST(UnswitchLoops, TheConditionStandsBeforeTwoLoops) {
 }
 
 TEST(UnswitchLoops, ConditionsThatTheLoopChangesStayInside) {
-    Sums sums(false);
+    SumsOfRows sums(false);
     const Loops loops = Loops::of(sums.pipeline(true), {sums.few}, sums.sum.name() + ".s1.terms");
     EXPECT_EQ(loops.loops, 1);
     EXPECT_EQ(loops.conditions, 1);
 }
 
 TEST(UnswitchLoops, ResultsStayTheSame) {
-    Sums sums;
+    SumsOfRows sums;
     sums.few.set(2);
     Buffer<int> got = sums.pipeline(true).realize({8, 5});
     for (int tile = 0; tile < 5; tile++)

@@ -8,7 +8,7 @@
 #include "golden_problems.h"
 #include "softmax_oracle.h"
 
-namespace attune::test {
+namespace attune::test::attention_oracle_test {
 namespace {
 
 constexpr Tolerance f64_rounding{1e-13};
@@ -157,4 +157,4 @@ TEST_F(AttentionOracle, OneMoreOrderOnlyAllowsMore) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::attention_oracle_test

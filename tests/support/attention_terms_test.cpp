@@ -6,7 +6,7 @@
 
 #include "compare.h"
 
-namespace attune::test {
+namespace attune::test::attention_terms_test {
 namespace {
 
 constexpr Tolerance f64_rounding{1e-13};
@@ -87,4 +87,4 @@ TEST_F(AttentionTerms, DocumentsSeparate) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::attention_terms_test

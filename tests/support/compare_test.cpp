@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace attune::test {
+namespace attune::test::compare_test {
 namespace {
 
 TEST(Agrees, TakesNaNForNaNAlone) {
@@ -47,4 +47,4 @@ TEST(Ulp, IsTheDistanceToTheNextFloat) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::compare_test

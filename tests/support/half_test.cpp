@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace attune::test {
+namespace attune::test::half_test {
 namespace {
 
 TEST(Half, HasTheValuesOfBinary16) {
@@ -39,4 +39,4 @@ TEST(Half, ComesBackFromEveryPattern) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::half_test

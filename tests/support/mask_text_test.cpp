@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::test {
+namespace attune::test::mask_text_test {
 namespace {
 
 /** Rows of a mask as text: x attends, . doesn't. */
@@ -77,4 +77,4 @@ TEST(MaskText, ReadsPatternsAndData) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::mask_text_test

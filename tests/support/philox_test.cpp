@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::test {
+namespace attune::test::philox_test {
 namespace {
 
 using Words = std::array<uint32_t, 4>;
@@ -26,4 +26,4 @@ TEST(Philox, DropsTheShareAskedFor) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::philox_test

@@ -7,7 +7,7 @@
 #include "golden_problems.h"
 #include "random.h"
 
-namespace attune::test {
+namespace attune::test::position_oracle_test {
 namespace {
 
 constexpr Tolerance f64_rounding{1e-12};
@@ -106,4 +106,4 @@ TEST(SinusoidalOracle, EndsAnOddWidthWithASine) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::position_oracle_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::test {
+namespace attune::test::relative_oracle_test {
 namespace {
 
 TEST(AlibiOracle, GivesThePublishedSlopes) {
@@ -34,4 +34,4 @@ TEST(T5Oracle, WholeRatiosOpenBuckets) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::relative_oracle_test

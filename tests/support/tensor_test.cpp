@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::test {
+namespace attune::test::tensor_test {
 namespace {
 
 TEST(Tensor, KeepsItsValuesInAnyLayout) {
@@ -52,4 +52,4 @@ TEST(Tensor, PacksQueryKeyAndValue) {
 }
 
 } // namespace
-} // namespace attune::test
+} // namespace attune::test::tensor_test

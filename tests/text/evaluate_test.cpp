@@ -3,7 +3,7 @@
 
 #include "text/evaluate.h"
 
-namespace attune::text {
+namespace attune::text::evaluate_test {
 namespace {
 
 /** The mask of the text, drawn; `cell` holds all but the query and the key. */
@@ -93,4 +93,4 @@ TEST(Evaluate, Blocks) {
 }
 
 } // namespace
-} // namespace attune::text
+} // namespace attune::text::evaluate_test

@@ -5,7 +5,7 @@
 #include "text/mask.h"
 #include "text/reader.h"
 
-namespace attune::text {
+namespace attune::text::mask_errors_test {
 namespace {
 
 class MaskErrors : public testing::TestWithParam<Refused> {};
@@ -91,4 +91,4 @@ TEST(MaskLimits, RefuseReservedNamesAsParameters) {
 }
 
 } // namespace
-} // namespace attune::text
+} // namespace attune::text::mask_errors_test

@@ -4,7 +4,7 @@
 #include "text/mask.h"
 #include "text/reader.h"
 
-namespace attune::text {
+namespace attune::text::mask_tree_test {
 namespace {
 
 std::string show(const Number &number) {
@@ -100,4 +100,4 @@ TEST(MaskTree, TakesBracketsOfFullDepth) {
 }
 
 } // namespace
-} // namespace attune::text
+} // namespace attune::text::mask_tree_test

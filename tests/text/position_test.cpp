@@ -4,7 +4,7 @@
 #include "refused.h"
 #include "text/position.h"
 
-namespace attune::text {
+namespace attune::text::position_test {
 namespace {
 
 Position read(std::string_view text) {
@@ -143,4 +143,4 @@ constexpr Refused scalings[] = {
 INSTANTIATE_TEST_SUITE_P(Texts, ScalingErrors, testing::ValuesIn(scalings));
 
 } // namespace
-} // namespace attune::text
+} // namespace attune::text::position_test

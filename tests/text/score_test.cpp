@@ -4,7 +4,7 @@
 #include "refused.h"
 #include "text/score.h"
 
-namespace attune::text {
+namespace attune::text::score_test {
 namespace {
 
 Score read(std::string_view text) {
@@ -107,4 +107,4 @@ TEST(ScoreLimits, TheSmallestBucketsAndDistances) {
 }
 
 } // namespace
-} // namespace attune::text
+} // namespace attune::text::score_test

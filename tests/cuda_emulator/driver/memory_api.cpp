@@ -21,7 +21,7 @@ static void copy_checked(DevicePointer to, DevicePointer from, size_t bytes, boo
     if (bytes != 0) std::memmove(pointer(to), pointer(from), bytes);
 }
 
-static DevicePointer number(const void *host) { return reinterpret_cast<DevicePointer>(host); }
+static DevicePointer address_of(const void *host) { return reinterpret_cast<DevicePointer>(host); }
 
 /** CUDA_MEMCPY3D. */
 struct Side {
@@ -40,7 +40,7 @@ struct Copy3D {
 static DevicePointer line_of(const Side &side, size_t row, size_t plane) {
     if (side.memory_type != 1 && side.memory_type != 2 && side.memory_type != 4)
         throw Error(Status::not_supported, "copies of arrays are not known");
-    const DevicePointer base = side.memory_type == 1 ? number(side.host) : side.device;
+    const DevicePointer base = side.memory_type == 1 ? address_of(side.host) : side.device;
     return base + side.x + side.pitch * (side.y + row + side.height * (side.z + plane));
 }
 
@@ -145,11 +145,11 @@ DRIVER_API cuMemcpy(DevicePointer to, DevicePointer from, size_t bytes) {
 }
 DRIVER_API cuMemcpyAsync(DevicePointer to, DevicePointer from, size_t bytes, void *) { return cuMemcpy(to, from, bytes); }
 DRIVER_API cuMemcpyHtoD_v2(DevicePointer to, const void *from, size_t bytes) {
-    return guarded_in_context([=] { copy_checked(to, number(from), bytes, true, false); });
+    return guarded_in_context([=] { copy_checked(to, address_of(from), bytes, true, false); });
 }
 DRIVER_API cuMemcpyHtoDAsync_v2(DevicePointer to, const void *from, size_t bytes, void *) { return cuMemcpyHtoD_v2(to, from, bytes); }
 DRIVER_API cuMemcpyDtoH_v2(void *to, DevicePointer from, size_t bytes) {
-    return guarded_in_context([=] { copy_checked(number(to), from, bytes, false, true); });
+    return guarded_in_context([=] { copy_checked(address_of(to), from, bytes, false, true); });
 }
 DRIVER_API cuMemcpyDtoHAsync_v2(void *to, DevicePointer from, size_t bytes, void *) { return cuMemcpyDtoH_v2(to, from, bytes); }
 DRIVER_API cuMemcpyDtoD_v2(DevicePointer to, DevicePointer from, size_t bytes) {

@@ -154,7 +154,7 @@ void decode_store(Decoder &d) {
     d.out.run = pick_handler<PickStore>(type, wide);
 }
 
-void do_nothing(Warp &, const Instruction &) {}
+void prefetch_nothing(Warp &, const Instruction &) {}
 
 } // namespace
 
@@ -165,7 +165,7 @@ void add_memory_opcodes(DecodeTable &table) {
     for (const char *name : {"prefetch", "prefetchu", "discard", "applypriority"}) {
         table[name] = [](Decoder &d) {
             d.ignore_beginning("");
-            d.out.run = do_nothing;
+            d.out.run = prefetch_nothing;
         };
     }
 }

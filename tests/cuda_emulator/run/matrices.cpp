@@ -57,7 +57,7 @@ void take_list(Decoder &d, size_t operand, size_t count, bool writes) {
         writes ? d.write(element, b32, false) : d.read(element, b32);
 }
 
-void decode_multiply(Decoder &d) {
+void decode_matrix_multiply(Decoder &d) {
     const int shape = d.one_of({"m16n8k16", "m16n8k8"});
     if (!d.has("sync") || !d.has("aligned") || shape < 0 || !d.has("row") || !d.has("col") || d.operands() != 4) d.refuse();
     const bool half_sums = d.type(0) == f16, brains = d.type(1) == bf16;
@@ -139,7 +139,7 @@ void decode_matrices(Decoder &d, bool loads) {
 } // namespace
 
 void add_matrix_opcodes(DecodeTable &table) {
-    table["mma"] = decode_multiply;
+    table["mma"] = decode_matrix_multiply;
     table["ldmatrix"] = [](Decoder &d) { decode_matrices(d, true); };
     table["stmatrix"] = [](Decoder &d) { decode_matrices(d, false); };
 }

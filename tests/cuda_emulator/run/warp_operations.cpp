@@ -13,7 +13,7 @@ void require_members(const Warp &w, uint32_t members) {
 }
 uint32_t members_of(Warp &w, uint32_t row) { return w.row<uint32_t>(row)[__builtin_ctz(w.exec)]; }
 
-enum ShuffleMode { up, down, butterfly, indexed };
+enum ShuffleMode { from_below, from_above, butterfly, indexed };
 
 /** Rows: destination, predicate, a, b, c, members. */
 template <int Mode> void shuffle(Warp &w, const Instruction &x) {
@@ -26,11 +26,11 @@ template <int Mode> void shuffle(Warp &w, const Instruction &x) {
         const uint32_t by = b[lane] & 31, clamp = c[lane] & 31, segment = c[lane] >> 8 & 31;
         const uint32_t first = lane & segment;
         const auto last = static_cast<int>(first | (clamp & ~segment));
-        const auto source = static_cast<int>(Mode == up          ? lane - by
-                                             : Mode == down      ? lane + by
-                                             : Mode == butterfly ? lane ^ by
-                                                                 : first | (by & ~segment));
-        const bool valid = Mode == up ? source >= last : source <= last;
+        const auto source = static_cast<int>(Mode == from_below   ? lane - by
+                                             : Mode == from_above ? lane + by
+                                             : Mode == butterfly  ? lane ^ by
+                                                                  : first | (by & ~segment));
+        const bool valid = Mode == from_below ? source >= last : source <= last;
         from[lane] = valid ? static_cast<uint32_t>(source) & 31 : lane;
         inside |= static_cast<uint32_t>(valid) << lane;
     }
@@ -45,7 +45,7 @@ template <int Mode> void shuffle(Warp &w, const Instruction &x) {
 }
 
 void decode_shuffle(Decoder &d) {
-    static const Handler handlers[] = {shuffle<up>, shuffle<down>, shuffle<butterfly>, shuffle<indexed>};
+    static const Handler handlers[] = {shuffle<from_below>, shuffle<from_above>, shuffle<butterfly>, shuffle<indexed>};
     const int mode = d.one_of({"up", "down", "bfly", "idx"});
     if (!d.has("sync") || mode < 0 || d.operands() != 5) d.refuse();
     Operand first = d.operand(0);

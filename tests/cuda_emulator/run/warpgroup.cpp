@@ -181,13 +181,13 @@ void fence(Warp &w, const Instruction &) {
     w.products.fenced = true;
 }
 
-void commit(Warp &w, const Instruction &) {
+void commit_group(Warp &w, const Instruction &) {
     require_converged(w, all_lanes);
     w.products.groups.push_back(std::move(w.products.open));
     w.products.open.clear();
 }
 
-void wait(Warp &w, const Instruction &x) {
+void wait_for_groups(Warp &w, const Instruction &x) {
     require_converged(w, all_lanes);
     auto &groups = w.products.groups;
     for (; groups.size() > static_cast<uint64_t>(x.immediate); groups.pop_front()) {
@@ -203,7 +203,7 @@ uint32_t sign_flag(Decoder &d, size_t operand, uint32_t flag) {
     return scale < 0 ? flag : 0;
 }
 
-void decode_multiply(Decoder &d) {
+void decode_group_multiply(Decoder &d) {
     const auto &sums = d.operand(0).elements;
     const std::string shape = "m64n" + std::to_string(sums.size() * 2) + "k16";
     if (!d.has("sync") || !d.has("aligned") || !d.has(shape.c_str()) || sums.size() % 4 != 0 || sums.size() * 2 > max_columns) d.refuse();
@@ -231,10 +231,10 @@ void decode_multiply(Decoder &d) {
 }
 
 void decode_warpgroup(Decoder &d) {
-    if (d.has("mma_async")) return decode_multiply(d);
+    if (d.has("mma_async")) return decode_group_multiply(d);
     const int which = d.one_of({"fence", "commit_group", "wait_group"});
     if (!d.has("sync") || !d.has("aligned") || which < 0) d.refuse();
-    d.out.run = which == 0 ? fence : which == 1 ? commit : wait;
+    d.out.run = which == 0 ? fence : which == 1 ? commit_group : wait_for_groups;
     if (which == 2) d.out.immediate = static_cast<int64_t>(d.immediate(0));
 }
 

@@ -1,7 +1,7 @@
 // The race check, and other orders of warps.
 #include "kernel.h"
 
-namespace attune::test {
+namespace attune::test::race_test {
 
 class Races : public EmulatorTest {
 protected:
@@ -66,4 +66,4 @@ TEST_F(EmulatorTest, WarpsRunInReverse) {
     unsetenv("ATTUNE_EMULATOR_REVERSE");
 }
 
-} // namespace attune::test
+} // namespace attune::test::race_test
