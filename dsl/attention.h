@@ -70,7 +70,7 @@ struct Blocking {
     int tiles_per_task = 1;
     Halide::Expr keys_per_block = 1; // a multiple of keys_per_panel
     int keys_per_panel = 1;          // what is skipped, or masked, at once
-    int few_rows = 0;                // of a tile with no more queries only so many rows are multiplied; 0: always all
+    int first_rows = 0;              // of a tile: what only these, or only the others, attend to is multiplied for them alone; 0: for all
     int value_step = 1;              // channels of v that are merged in one step; v is padded with zeros to a multiple
     Products products = {};          // with pairs keys_per_panel is even
     bool asks_ahead = false;         // each task asks for the memory of the next
@@ -78,10 +78,8 @@ struct Blocking {
     enum SideOutput { log_sum_exp, panel_counts };
 
     Halide::Expr panels_per_block() const { return keys_per_block / keys_per_panel; }
-    /** Whether a row of a tile is multiplied. */
-    Halide::Expr multiplies(const Halide::Expr &row, const Halide::Expr &tile, const Halide::Expr &queries) const {
-        return row < few_rows || queries - tile * rows_per_tile > few_rows;
-    }
+    /** Keys from a block's first on that its panels may hold: see first_panel_key(). */
+    Halide::Expr keys_of_panels() const { return keys_per_block + keys_per_panel; }
 };
 
 /** Which keys a tile, and a task, may have to look at: from the bounds of the masks. Key positions; `first` included, `end` not. */
@@ -122,13 +120,16 @@ struct Panels {
     Halide::Func joined;        // (panel, ...): bits of rows that any of its keys, and that all of them, may be attended by
     Halide::Func allowed;       // (row, panel, ...): cells that all masks together allow, where bounds leave it open
     Halide::Func allowed_cells; // (panel, ...)
-    Halide::Func kind;          // (panel, ...): empty, partial or full
-    Halide::Func list;          // (slot, ...): how many are listed, how many of these are partial; then partial ones, then full ones
-    Halide::RDom reached_intervals, reached_rows, words, cells, allowed_rows, partial_panels, full_panels;
-    enum Kind { empty, partial, full };
+    Halide::Func kind;          // (panel, ...): of Kind
+    Halide::Func list;          // (slot, ...): see Slot
+    Halide::RDom reached_intervals, reached_rows, words, cells, allowed_rows;
+    std::vector<Halide::RDom> listings; // one for each kind that is listed, in order
+    /** Partly masked; and that for the tile's first rows, and wholly for the others; and the other way round. */
+    enum Kind { empty, full, partial, partial_first, partial_rest };
     enum Joined { any, all };
-    enum Slot { listed_count, partial_count, first_listed };
-    enum ListStage { list_partial, count_partial, list_full };
+    /** How many panels are listed, how many up to the end of each kind but the last, and then panels, by kind: which key of the block each
+     * begins with. */
+    enum Slot { listed_count, full_count, both_end, first_end, first_listed };
 };
 
 /** Copies of what the inner loops read, laid out for them. */
@@ -152,8 +153,8 @@ struct NextTaskMemory {
     Halide::RDom lines;  // (line of a token, token); update 0 of `asked`
 };
 
-/** The scores of a tile x block, transposed: rows of the tile side by side. Only listed panels, one after another in their list's order,
- * so that `slot` s holds keys of panel list(s). -inf where masked. */
+/** The scores of a tile x block, transposed: rows of the tile side by side. Only listed panels, one after another in their list's order.
+ * -inf where masked. */
 struct Scores {
     Halide::Func dot;             // (row, lane, slot, tile, block, head, batch)
     Halide::Func relative_window; // (distance, tile, block, head, batch): what of `relative` the tile x block needs
@@ -164,20 +165,22 @@ struct Scores {
         Halide::RDom keys;
     };
     std::vector<Update> updates; // of `masked`, in order: `own` and `compiled` only where there is such a score or mask
-    Halide::RDom dims;
+    Halide::RDom dims, distances;
 };
 
 /** The softmax state of a tile over one block. */
 struct BlockState {
-    Halide::Func lane_maximum;               // (row, lane, tile, block, head, batch)
-    Halide::Func maximum;                    // (row, tile, block, head, batch)
-    Halide::Func weight;                     // (row, slot key, tile, block, head, batch): e^((s - maximum) / T), packed
-    Halide::Func lane_sum;                   // (row, lane, tile, block, head, batch): of the weights as packed
-    Halide::Func sum;                        // (row, tile, block, head, batch)
-    Halide::Func kept;                       // (row, slot key, tile, block, head, batch): dropout's 1 or 0; only where it is used
-    Halide::Func output;                     // (row, dim, tile, block, head, batch): sum of weight * v
-    enum Stage { finite, dropped, careful }; // all v finite; that and dropout; some v Inf or NaN
-    Halide::RDom maximum_slots, sum_slots, lanes, sum_lanes, weight_keys, kept_keys, finite_keys, dropped_keys, careful_keys;
+    Halide::Func lane_maximum; // (row, lane, tile, block, head, batch)
+    Halide::Func maximum;      // (row, tile, block, head, batch)
+    Halide::Func weight;       // (row, slot key, tile, block, head, batch): e^((s - maximum) / T), packed
+    Halide::Func lane_sum;     // (row, lane, tile, block, head, batch): of the weights as packed
+    Halide::Func sum;          // (row, tile, block, head, batch)
+    Halide::Func kept;         // (row, slot key, tile, block, head, batch): dropout's 1 or 0; only where it is used
+    Halide::Func output;       // (row, dim, tile, block, head, batch): sum of weight * v
+    Halide::RDom maximum_slots, sum_slots, lanes, sum_lanes, weight_keys, kept_keys;
+    // The stages of `output`, in order. All v finite, a stage for each part of the rows; that and dropout; some v Inf or NaN.
+    std::vector<Halide::RDom> finite_keys;
+    Halide::RDom dropped_keys, careful_keys;
 };
 
 /** The fold over blocks, and what comes of it. */

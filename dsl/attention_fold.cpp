@@ -84,9 +84,11 @@ Fold fold(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &
     f.merge.where(in_step >= others || step == 0);
 
     // Both conditions on the block: the task's is the same for all its tiles, and lets a schedule skip the copies as well.
+    // The panels of a block end where those of the next begin, which is where the first key's would.
     Expr task_of = tile / blocking.tiles_per_task;
     for (const auto &range : {ranges.of_task(task_of, head, batch), ranges.of_tile(tile, head, batch)})
-        f.merge.where(b * keys < range[KeyRanges::end] && (b + 1) * keys > range[KeyRanges::first]);
+        f.merge.where(b * keys < range[KeyRanges::end] &&
+                      (b + 1) * blocking.panels_per_block() > range[KeyRanges::first] / blocking.keys_per_panel);
     auto listed_in = [&](Panels::Slot slot) { return panels.list(int(slot), tile, b, head, batch); };
     f.merge.where(listed_in(Panels::listed_count) > 0);
 
@@ -100,7 +102,7 @@ Fold fold(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &
     auto merged = [&](const Expr &added) { return lane_of(which) * lane_of(state::kept_factor) + added * lane_of(state::added_factor); };
     Expr output = merged(partial.output(row, channel, tile, b, head, batch));
     if (in.count_panels) {
-        Expr count = select(which == counts_at, listed_in(Panels::listed_count), listed_in(Panels::partial_count));
+        Expr all = listed_in(Panels::listed_count), count = select(which == counts_at, all, all - listed_in(Panels::full_count));
         output = branch(in_step < others, lane_of(which) + cast<float>(count), output);
     }
     lane_of(which) = branch(which >= state::output, output,

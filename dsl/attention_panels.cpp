@@ -14,6 +14,7 @@ using Halide::Expr;
 using Halide::Func;
 using Halide::RDom;
 using Halide::Tuple;
+using Halide::Internal::Interval;
 
 namespace {
 
@@ -21,15 +22,18 @@ namespace {
 struct Known {
     Expr begin, end;   // keys of the panel
     Expr possible;     // within the tile's range, and the compiled-in mask's expression doesn't show that it allows none of it
+    Expr first, rest;  // the same for the tile's first rows alone, and for the others
     Expr all_rows;     // the run-time mask covers it, as bounds show
     Expr compiled_all; // the compiled-in mask allows all of it, as its expression shows
     Expr tensors;      // whether a tensor has a say
     Expr words;        // whether the boolean tensor alone decides, of all rows: then its words do
 };
 
-enum Fact { possible = 1, all_rows = 2, compiled_all = 4 };
+enum Fact { first = 1, rest = 2, all_rows = 4, compiled_all = 8 };
 
-Expr panel_begin(const Blocking &blocking) { return block * blocking.keys_per_block + panel * blocking.keys_per_panel; }
+Expr panel_begin(const Blocking &blocking, const KeyRanges &ranges) {
+    return block * blocking.keys_per_block + panel_key(blocking, ranges, panel);
+}
 
 // Whether bounds show that the run-time mask lets every row of the tile attend to keys [begin, end).
 Expr covers_all_rows(const KeyRanges &ranges, const Expr &begin, const Expr &end) {
@@ -37,26 +41,38 @@ Expr covers_all_rows(const KeyRanges &ranges, const Expr &begin, const Expr &end
     return begin >= range[KeyRanges::full_first] && end <= range[KeyRanges::full_end];
 }
 
-// Stored, and not derived wherever they are needed: a mask's expression in the conditions of loops over panels costs the compiler seconds.
-void declare_facts(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
-    const Expr begin = panel_begin(blocking), end = begin + blocking.keys_per_panel;
-    const auto range = ranges.of_tile(tile, head, batch);
-    Expr inside = begin < range[KeyRanges::end] && end > range[KeyRanges::first];
-    Expr all = covers_all_rows(ranges, begin, end), compiled = Halide::Internal::const_true();
-    if (in.mask) {
-        const CellBlock cells{batch, head, queries_of_tile(in, blocking), {begin, end - 1}};
-        inside = inside && !in.mask->allows_none(cells), compiled = in.mask->allows_all(cells);
-    }
-    p.facts(panel, tile, block, head, batch) =
-        select(inside, int(possible), 0) | select(all, int(all_rows), 0) | select(compiled, int(compiled_all), 0);
+// Most blocks are: their panels needn't be looked at one by one.
+Expr covers_whole_block(const Blocking &blocking, const KeyRanges &ranges) {
+    const Expr begin = block * blocking.keys_per_block + first_panel_key(blocking, ranges);
+    return covers_all_rows(ranges, begin, begin + blocking.keys_per_block);
 }
 
-Known known(const AttentionInputs &in, const Blocking &blocking, const Panels &panels) {
-    const Expr begin = panel_begin(blocking), facts = panels.facts(panel, tile, block, head, batch);
+// Stored, and not derived wherever they are needed: a mask's expression in the conditions of loops over panels costs the compiler seconds.
+void declare_facts(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
+    const Expr begin = panel_begin(blocking, ranges), end = begin + blocking.keys_per_panel;
+    const auto range = ranges.of_tile(tile, head, batch);
+    Expr inside = begin < range[KeyRanges::end] && end > range[KeyRanges::first];
+    Expr all = covers_all_rows(ranges, begin, end), compiled = Halide::Internal::const_true(), of_first = inside, of_rest = inside;
+    if (in.mask) {
+        const Interval queries = queries_of_tile(in, blocking), keys(begin, end - 1);
+        const auto allowed = [&](const Interval &some) { return inside && !in.mask->allows_none({batch, head, some, keys}); };
+        compiled = in.mask->allows_all({batch, head, queries, keys});
+        const Expr end_of_first = min(queries.min + (blocking.first_rows - 1), queries.max);
+        of_rest = allowed(blocking.first_rows == 0 ? queries : Interval(min(end_of_first + 1, queries.max), queries.max));
+        of_first = blocking.first_rows == 0 ? of_rest : allowed({queries.min, end_of_first});
+    }
+    p.facts(panel, tile, block, head, batch) = select(of_first, int(first), 0) | select(of_rest, int(rest), 0) |
+                                               select(all, int(all_rows), 0) | select(compiled, int(compiled_all), 0);
+}
+
+Known known(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels) {
+    const Expr begin = panel_begin(blocking, ranges), facts = panels.facts(panel, tile, block, head, batch);
     auto holds = [&](Fact fact) -> Expr { return (facts & int(fact)) != 0; };
     return {begin,
             begin + blocking.keys_per_panel,
-            holds(possible),
+            (facts & (first | rest)) != 0,
+            holds(first),
+            holds(rest),
             holds(all_rows),
             holds(compiled_all),
             in.use_attend != 0 || in.use_bias != 0,
@@ -66,12 +82,11 @@ Known known(const AttentionInputs &in, const Blocking &blocking, const Panels &p
 // Tensors lie with keys side by side, the scores have rows side by side: so small rectangles of keys x rows are turned on the way.
 Panels::Turned turned(const std::string &name, const AttentionInputs &in, const Blocking &blocking, const Func &tensor, const Expr &used) {
     const int width = Panels::Turned::width, at_once = Panels::Turned::at_once, step = width * at_once;
-    Expr known_keys = min(in.keys - block * blocking.keys_per_block, blocking.keys_per_block);
-    Panels::Turned t{Func(name + "_lines"), Func(name + "_rows"),
-                     RDom(0, width, 0, at_once, 0, (blocking.keys_per_block + step - 1) / step, name)};
+    const Expr keys = blocking.keys_of_panels(), known_keys = min(in.keys - block * blocking.keys_per_block, keys);
+    Panels::Turned t{Func(name + "_lines"), Func(name + "_rows"), RDom(0, width, 0, at_once, 0, (keys + step - 1) / step, name)};
     t.keys.where(t.keys.z < select(used, (known_keys + step - 1) / step, 0));
     Expr rectangle = t.keys.z * at_once + t.keys.y, slot = rectangle * width + t.keys.x;
-    t.keys.where(slot < blocking.keys_per_block);
+    t.keys.where(slot < keys);
     Halide::Var which("rectangle");
     Expr source = min(block * blocking.keys_per_block + which * width + key, in.keys - 1);
     t.lines(key, row, which, tile, block, head, batch) = tensor(source, query_of(in, blocking, row), head, batch);
@@ -84,14 +99,14 @@ Panels::Turned turned(const std::string &name, const AttentionInputs &in, const 
 // first-level cache before the rest of such a line would be read.
 Panels::Attending attending(const AttentionInputs &in, const Blocking &blocking) {
     const int vector = Panels::Attending::keys_at_once, per_word = Panels::Attending::rows_per_word;
-    Panels::Attending a{Func("attending"), RDom(0, vector, 0, (blocking.keys_per_block + vector - 1) / vector, "attending_keys"),
+    const Expr keys = blocking.keys_of_panels(), known_keys = min(in.keys - block * blocking.keys_per_block, keys);
+    Panels::Attending a{Func("attending"), RDom(0, vector, 0, (keys + vector - 1) / vector, "attending_keys"),
                         RDom(0, vector, "attending_tail")};
-    Expr known_keys = min(in.keys - block * blocking.keys_per_block, blocking.keys_per_block);
     Expr used = in.use_attend != 0, vectors = select(known_keys < vector, 0, (known_keys + vector - 1) / vector);
     a.keys.where(a.keys.y < select(used, vectors, 0));
     a.tail.where(a.tail < select(used && known_keys < vector, known_keys, 0));
     // The last vector begins early enough to end with the keys.
-    Expr begin = unsafe_promise_clamped(min(a.keys.y * vector, known_keys - vector), 0, blocking.keys_per_block - vector);
+    Expr begin = unsafe_promise_clamped(min(a.keys.y * vector, known_keys - vector), 0, keys - vector);
     auto bits = [&](const Expr &slot) {
         Expr source = unsafe_promise_clamped(block * blocking.keys_per_block + slot, 0, in.keys - 1), sum = cast<uint16_t>(0);
         for (int r = 0; r < std::min(per_word, blocking.rows_per_tile); r++) {
@@ -106,21 +121,22 @@ Panels::Attending attending(const AttentionInputs &in, const Blocking &blocking)
     return a;
 }
 
-// A row counts 1 where an interval of it reaches into the panel, and `covers` more where one holds all of it.
-constexpr int covers = 1 << 16;
+// A row counts 1 where an interval of it reaches into the panel, or `of_rest` if it is none of the first rows, and `covers` more where one
+// holds all of it. An interval has a key of the panel for itself, so that no count grows into the next.
+constexpr int of_rest = 1 << 12, covers = 1 << 24;
 
 void declare_reach(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
-    const Known k = known(in, blocking, p);
+    const Known k = known(in, blocking, ranges, p);
     p.reached_intervals = RDom(0, in.intervals.count, "reached_intervals");
     Expr undecided = k.possible && !k.all_rows;
-    // Most blocks are covered whole: their panels needn't be looked at one by one.
-    Expr whole_block = covers_all_rows(ranges, block * blocking.keys_per_block, (block + 1) * blocking.keys_per_block);
+    const Expr whole_block = covers_whole_block(blocking, ranges);
     p.reached_intervals.where(!whole_block);
     p.reached_intervals.where(undecided);
     Expr begin = interval_begin(ranges, row, p.reached_intervals), end = interval_end(ranges, row, p.reached_intervals);
     Expr reaches = begin < k.end && end > k.begin && begin < end, holds = begin <= k.begin && end >= k.end;
     p.reached(row, panel, tile, block, head, batch) = 0;
-    p.reached(row, panel, tile, block, head, batch) += select(holds, covers + 1, select(reaches, 1, 0));
+    Expr one = select(row < blocking.first_rows, 1, of_rest);
+    p.reached(row, panel, tile, block, head, batch) += select(holds, covers + one, select(reaches, one, 0));
     p.reach(panel, tile, block, head, batch) = 0;
     p.reached_rows = RDom(0, blocking.rows_per_tile, "reached_rows");
     p.reached_rows.where(!whole_block);
@@ -132,28 +148,35 @@ Expr covered(const Panels &p, const Blocking &blocking, const Known &k) {
     return k.all_rows || p.reach(panel, tile, block, head, batch) >= covers * blocking.rows_per_tile;
 }
 
-Expr reached(const Panels &p, const Known &k) { return k.all_rows || p.reach(panel, tile, block, head, batch) > 0; }
+// Whether the first rows may attend to the panel, whether the others may, and whether any may, as bounds and intervals show.
+Expr reached_by_first(const Panels &p, const Known &k) {
+    return k.first && (k.all_rows || p.reach(panel, tile, block, head, batch) % of_rest != 0);
+}
+Expr reached_by_rest(const Panels &p, const Known &k) {
+    return k.rest && (k.all_rows || p.reach(panel, tile, block, head, batch) % covers >= of_rest);
+}
+Expr reached(const Panels &p, const Known &k) { return reached_by_first(p, k) || reached_by_rest(p, k); }
 
 // Whether cells have to be counted.
-Expr is_open(const Panels &p, const Known &k) { return k.possible && reached(p, k) && (k.tensors || !k.compiled_all); }
+Expr is_open(const Panels &p, const Known &k) { return reached(p, k) && (k.tensors || !k.compiled_all); }
 
 // Most panels of a boolean tensor are decided by whole words, 16 cells at once.
-void declare_words(Panels &p, const AttentionInputs &in, const Blocking &blocking) {
-    const Known k = known(in, blocking, p);
+void declare_words(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
+    const Known k = known(in, blocking, ranges, p);
     p.words = RDom(0, blocking.keys_per_panel, 0, Panels::Attending::words_of(blocking.rows_per_tile), "words");
     p.words.where(k.possible && k.words);
     auto at = [&]() -> Halide::FuncRef { return p.joined(panel, tile, block, head, batch); };
-    Expr word = p.attend.words(panel * blocking.keys_per_panel + p.words.x, p.words.y, tile, block, head, batch);
+    Expr word = p.attend.words(panel_key(blocking, ranges, panel) + p.words.x, p.words.y, tile, block, head, batch);
     at() = Tuple(cast<uint16_t>(0), Halide::UInt(16).max());
     at() = Tuple(at()[Panels::any] | word, at()[Panels::all] & word);
 }
 
 void declare_cells(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
-    const Known k = known(in, blocking, p);
+    const Known k = known(in, blocking, ranges, p);
     p.cells = RDom(0, blocking.keys_per_panel, 0, in.intervals.count, "cells");
     if (!in.mask) p.cells.where(k.tensors); // without looking at any panel
     p.cells.where(is_open(p, k) && !k.words);
-    Expr slot = panel * blocking.keys_per_panel + p.cells.x;
+    Expr slot = panel_key(blocking, ranges, panel) + p.cells.x;
     const Cell cell{batch, head, query_of(in, blocking, row), k.begin + p.cells.x};
     // Branches, since what isn't used has no memory, and a masked load from nowhere takes hundreds of cycles.
     Expr attend = branch(in.use_attend != 0, attending_bit(p, slot), 1) != 0;
@@ -169,32 +192,34 @@ void declare_cells(Panels &p, const AttentionInputs &in, const Blocking &blockin
     p.allowed_cells(panel, tile, block, head, batch) += p.allowed(p.allowed_rows, panel, tile, block, head, batch);
 }
 
-void declare_kind(Panels &p, const AttentionInputs &in, const Blocking &blocking) {
-    const Known k = known(in, blocking, p);
+void declare_kind(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
+    const Known k = known(in, blocking, ranges, p);
     const int cells = blocking.rows_per_tile * blocking.keys_per_panel;
-    auto kind_if = [](const Expr &none, const Expr &all) {
-        return select(none, int(Panels::empty), all, int(Panels::full), int(Panels::partial));
-    };
+    Expr partial = blocking.first_rows == 0 ? Expr(int(Panels::partial))
+                                            : select(!reached_by_rest(p, k), int(Panels::partial_first), //
+                                                     !reached_by_first(p, k), int(Panels::partial_rest), int(Panels::partial));
+    auto kind_if = [&](const Expr &none, const Expr &all) { return select(none, int(Panels::empty), all, int(Panels::full), partial); };
     Expr counted = p.allowed_cells(panel, tile, block, head, batch);
     const auto joined = p.joined(panel, tile, block, head, batch);
     const int all = (1 << std::min(blocking.rows_per_tile, int(Panels::Attending::rows_per_word))) - 1;
     Expr by_words = kind_if(joined[Panels::any] == 0, joined[Panels::all] == cast<uint16_t>(all));
     Expr by_cells = select(k.words, by_words, kind_if(counted == 0, counted == cells));
-    Expr by_rows = select(covered(p, blocking, k), int(Panels::full), int(Panels::partial));
-    p.kind(panel, tile, block, head, batch) = select(!k.possible || !reached(p, k), int(Panels::empty), //
+    Expr by_rows = select(covered(p, blocking, k), int(Panels::full), partial);
+    p.kind(panel, tile, block, head, batch) = select(!reached(p, k), int(Panels::empty), //
                                                      is_open(p, k), by_cells, by_rows);
 }
 
 // Appends the panels of a kind, and counts them, one after another.
-RDom declare_listing(Panels &p, const Blocking &blocking, const KeyRanges &ranges, Panels::Kind kind, const char *name) {
-    RDom r(0, 2, 0, blocking.panels_per_block(), name);
-    only_keys_of_tile(r, ranges, block * blocking.keys_per_block + r.y * blocking.keys_per_panel, blocking.keys_per_panel);
+void declare_listing(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, Panels::Kind kind) {
+    RDom r(0, 2, 0, blocking.panels_per_block(), "panels_of_" + std::to_string(kind));
+    if (kind != Panels::full && !in.mask) r.where(!covers_whole_block(blocking, ranges) || in.use_attend != 0 || in.use_bias != 0);
+    only_keys_of_tile(r, ranges, block * blocking.keys_per_block + panel_key(blocking, ranges, r.y), blocking.keys_per_panel);
     r.where(p.kind(r.y, tile, block, head, batch) == int(kind));
     auto at = [&](const Expr &slot) -> Halide::FuncRef { return p.list(slot, tile, block, head, batch); };
     Expr count = at(Panels::listed_count);
     at(select(r.x == 0, Panels::first_listed + clamp(count, 0, blocking.panels_per_block() - 1), int(Panels::listed_count))) =
-        select(r.x == 0, r.y, count + 1);
-    return r;
+        select(r.x == 0, panel_key(blocking, ranges, r.y), count + 1);
+    p.listings.push_back(r);
 }
 
 } // namespace
@@ -206,15 +231,29 @@ Expr attending_bit(const Panels &p, const Expr &slot) {
 
 Expr listed(const Panels &p, Panels::Slot which) { return p.list(int(which), tile, block, head, batch); }
 
-Expr listed_panel(const Blocking &blocking, const Panels &p, const Expr &slot) {
-    // The list holds panels of the block, which bounds can't see.
-    return clamp(p.list(Panels::first_listed + slot, tile, block, head, batch), 0, blocking.panels_per_block() - 1);
+Expr listed_key(const Blocking &blocking, const Panels &p, const Expr &slot) {
+    // The list holds keys of the block, which bounds can't see.
+    return clamp(p.list(Panels::first_listed + slot, tile, block, head, batch), 0, blocking.keys_per_block);
 }
 
-RDom listed_keys(const Blocking &blocking, const Panels &p, Panels::Slot which, const std::string &name, const Expr &used, int per) {
+std::vector<SlotsOfRows> slots_of_rows(const Blocking &blocking, const Panels &p) {
+    const Expr all = listed(p, Panels::listed_count);
+    if (blocking.first_rows == 0) return {{Halide::Internal::const_true(), 0, all}};
+    const Expr both_end = listed(p, Panels::both_end), first_end = listed(p, Panels::first_end);
+    return {{Halide::Internal::const_true(), 0, both_end},
+            {row < blocking.first_rows, both_end, first_end},
+            {row >= blocking.first_rows, first_end, all}};
+}
+
+Expr multiplies(const Blocking &blocking, const Panels &p, const Expr &slot) {
+    const Expr first = slot < listed(p, Panels::first_end), rest = slot < listed(p, Panels::both_end) || !first;
+    return (row >= blocking.first_rows || first) && (row < blocking.first_rows || rest);
+}
+
+RDom listed_keys(const Blocking &blocking, const Panels &p, const std::string &name, const Expr &used, int per) {
     RDom r(0, blocking.keys_per_panel / per, 0, blocking.panels_per_block(), name);
     // One bound, not two conditions: so that the loop over slots is empty where nothing is used, and has no condition inside.
-    r.where(r.y < select(used, listed(p, which), 0));
+    r.where(r.y < select(used, listed(p, Panels::listed_count), 0));
     return r;
 }
 
@@ -227,16 +266,29 @@ Panels panels(const AttentionInputs &in, const Blocking &blocking, const KeyRang
     p.bias = turned("bias", in, blocking, in.bias, in.use_bias != 0);
     declare_facts(p, in, blocking, ranges);
     declare_reach(p, in, blocking, ranges);
-    declare_words(p, in, blocking);
+    declare_words(p, in, blocking, ranges);
     declare_cells(p, in, blocking, ranges);
-    declare_kind(p, in, blocking);
+    declare_kind(p, in, blocking, ranges);
 
     Halide::Var slot("slot");
     auto at = [&](const Expr &s) -> Halide::FuncRef { return p.list(s, tile, block, head, batch); };
     at(slot) = 0;
-    p.partial_panels = declare_listing(p, blocking, ranges, Panels::partial, "partial_panels");
-    at(int(Panels::partial_count)) = at(int(Panels::listed_count));
-    p.full_panels = declare_listing(p, blocking, ranges, Panels::full, "full_panels");
+    auto list_all = [&](Panels::Kind kind, Panels::Slot end) {
+        declare_listing(p, in, blocking, ranges, kind);
+        if (end != Panels::listed_count) at(int(end)) = at(int(Panels::listed_count));
+    };
+    list_all(Panels::full, Panels::full_count);
+    if (blocking.first_rows == 0) {
+        list_all(Panels::partial, Panels::listed_count);
+        return p;
+    }
+    list_all(Panels::partial, Panels::both_end);
+    list_all(Panels::partial_first, Panels::first_end);
+    list_all(Panels::partial_rest, Panels::listed_count);
+    // The other rows don't exist where a tile has no more queries than its first.
+    const Expr both = in.queries - tile * blocking.rows_per_tile > blocking.first_rows;
+    at(int(Panels::both_end)) = select(both, at(int(Panels::both_end)), 0);
+    at(int(Panels::first_end)) = select(both, at(int(Panels::first_end)), at(int(Panels::listed_count)));
     return p;
 }
 

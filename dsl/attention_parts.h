@@ -39,16 +39,30 @@ Halide::Expr in_interval(const KeyRanges &ranges, const Halide::Expr &row, const
 void only_keys_of_tile(Halide::RDom &domain, const KeyRanges &ranges, const Halide::Expr &begin, const Halide::Expr &count);
 void only_keys_of_task(Halide::RDom &domain, const KeyRanges &ranges, const Halide::Expr &begin, const Halide::Expr &count);
 
+/** Which key of a block the tile's first panel there begins with: so that the first key of all is that of a panel. */
+Halide::Expr first_panel_key(const Blocking &blocking, const KeyRanges &ranges);
+
+/** Which key of the block the tile's panel begins with. */
+Halide::Expr panel_key(const Blocking &blocking, const KeyRanges &ranges, const Halide::Expr &panel);
+
 /** Not 0 where the boolean tensor lets the tile's row attend to the block's key. */
 Halide::Expr attending_bit(const Panels &panels, const Halide::Expr &key_of_block);
 
-/** The panel of the block listed at `slot`, and how many there are. */
-Halide::Expr listed_panel(const Blocking &blocking, const Panels &panels, const Halide::Expr &slot);
+/** Which key of the block the panel listed at `slot` begins with, and how many panels there are. */
+Halide::Expr listed_key(const Blocking &blocking, const Panels &panels, const Halide::Expr &slot);
 Halide::Expr listed(const Panels &panels, Panels::Slot which);
 
-/** Keys of the listed panels as an RDom (lane, slot), `per` of them at once; `which` says whether all panels or the partial ones. None
- * where not `used`. */
-Halide::RDom listed_keys(const Blocking &blocking, const Panels &panels, Panels::Slot which, const std::string &name,
+/** Rows of a tile, and the slots, from `begin` to before `end`, of the panels that are multiplied for these rows and no others. */
+struct SlotsOfRows {
+    Halide::Expr rows, begin, end;
+};
+std::vector<SlotsOfRows> slots_of_rows(const Blocking &blocking, const Panels &panels);
+
+/** Whether a row is multiplied with the keys of the panel listed at `slot`. */
+Halide::Expr multiplies(const Blocking &blocking, const Panels &panels, const Halide::Expr &slot);
+
+/** Keys of the listed panels as an RDom (lane, slot), `per` of them at once. None where not `used`. */
+Halide::RDom listed_keys(const Blocking &blocking, const Panels &panels, const std::string &name,
                          const Halide::Expr &used = Halide::Internal::const_true(), int per = 1);
 
 } // namespace attune::dsl

@@ -30,6 +30,15 @@ void only_keys_of_task(RDom &domain, const KeyRanges &ranges, const Expr &begin,
     domain.where(begin + count > ranges.of_task(task, head, batch)[KeyRanges::first]);
 }
 
+Expr first_panel_key(const Blocking &blocking, const KeyRanges &ranges) {
+    const int depth = blocking.products.depth(); // of values, which are packed
+    return ranges.of_tile(tile, head, batch)[KeyRanges::first] % blocking.keys_per_panel / depth * depth;
+}
+
+Expr panel_key(const Blocking &blocking, const KeyRanges &ranges, const Expr &panel) {
+    return panel * blocking.keys_per_panel + first_panel_key(blocking, ranges);
+}
+
 Expr interval_begin(const KeyRanges &ranges, const Expr &r, const Expr &interval) {
     return ranges.gap(r, interval, tile, head, batch)[KeyRanges::end];
 }

@@ -58,7 +58,8 @@ void declare_value_bits(Operands &o, const Blocking &blocking, const KeyRanges &
 
 Operands operands(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Expr &padded_value_dim) {
     const Products &products = blocking.products;
-    const Expr keys = blocking.keys_per_block, packed_keys = keys / products.depth();
+    const Expr keys = blocking.keys_per_block, held_keys = blocking.keys_of_panels();
+    const Expr packed_keys = held_keys / products.depth();
     const int step = blocking.value_step, depth = products.depth(), slack = blocking.keys_per_panel;
     Operands o{Func("query_lines"),
                Func("packed_query"),
@@ -66,7 +67,7 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
                Func("value_block"),
                Func("value_lane"),
                Func("value_bits"),
-               RDom(0, keys, "keys"),
+               RDom(0, held_keys, "keys"),
                RDom(0, packed_keys, "values"),
                RDom(0, padded_value_dim / step, 0, packed_keys, "value_steps"),
                RDom(0, step, "value_lanes")};
@@ -99,19 +100,22 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
 namespace {
 
 // What of the table of relative biases a tile and a block can need, so that a row's neighbours read neighbours of it: distance
-// x - (keys of a block - 1) between the tile's first query and the block's first key stands at x.
+// x - (keys of its panels - 1) between the tile's first query and the block's first key stands at x.
 void declare_relative_window(Scores &s, const AttentionInputs &in, const Blocking &blocking) {
     Halide::Var distance("distance");
-    Expr first = tile * blocking.rows_per_tile - block * blocking.keys_per_block - (blocking.keys_per_block - 1);
-    Expr index = clamp(first + distance + in.keys - 1, 0, in.queries + in.keys - 2);
-    s.relative_window(distance, tile, block, head, batch) = in.relative(index, head, batch);
+    Expr first = tile * blocking.rows_per_tile - block * blocking.keys_per_block - (blocking.keys_of_panels() - 1);
+    s.distances = RDom(0, blocking.rows_per_tile + blocking.keys_of_panels() - 1, "distances");
+    s.distances.where(in.use_relative != 0);
+    Expr index = clamp(first + s.distances + in.keys - 1, 0, in.queries + in.keys - 2);
+    s.relative_window(distance, tile, block, head, batch) = Halide::undef<float>();
+    s.relative_window(s.distances, tile, block, head, batch) = in.relative(index, head, batch);
 }
 
 // Keys of partial panels with the gaps of the run-time mask between: (lane, gap, slot).
 RDom gaps_of_tile(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels) {
     RDom r(0, blocking.keys_per_panel, 0, in.intervals.count + 1, 0, blocking.panels_per_block(), "interval_keys");
-    r.where(r.z < listed(panels, Panels::partial_count));
-    Expr begin = block * blocking.keys_per_block + listed_panel(blocking, panels, r.z) * blocking.keys_per_panel;
+    r.where(listed(panels, Panels::full_count) <= r.z && r.z < listed(panels, Panels::listed_count));
+    Expr begin = block * blocking.keys_per_block + listed_key(blocking, panels, r.z);
     const auto range = ranges.gap_range(r.y, tile, head, batch);
     r.where(range[KeyRanges::first] < begin + blocking.keys_per_panel && range[KeyRanges::end] > begin);
     return r;
@@ -123,30 +127,31 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
               const NextTaskMemory &next) {
     const int panel_keys = blocking.keys_per_panel;
     const Expr always = Halide::Internal::const_true();
-    auto all_keys = [&](const char *name, const Expr &used) { return listed_keys(blocking, panels, Panels::listed_count, name, used); };
+    auto all_keys = [&](const char *name, const Expr &used) { return listed_keys(blocking, panels, name, used); };
     auto partial_keys = [&](const char *name, const Expr &used) {
-        return listed_keys(blocking, panels, Panels::partial_count, name, used);
+        RDom r = listed_keys(blocking, panels, name, used);
+        r.where(r.y >= listed(panels, Panels::full_count));
+        return r;
     };
     Scores s;
     s.dot = Func("dot"), s.relative_window = Func("relative_window"), s.masked = Func("score");
     s.dims = RDom(0, blocking.products.packed(in.head_dim), "dims");
-    if (blocking.few_rows > 0) s.dims.where(blocking.multiplies(row, tile, in.queries));
     auto at = [&](const Expr &slot_key) -> Halide::FuncRef { return s.masked(row, slot_key, tile, block, head, batch); };
     auto stored = [&](const RDom &r) -> Halide::FuncRef { return at(r.y * panel_keys + r.x); };
-    auto in_block = [&](const RDom &r) { return listed_panel(blocking, panels, r.y) * panel_keys + r.x; };
+    auto in_block = [&](const RDom &r) { return listed_key(blocking, panels, r.y) + r.x; };
     // The cell's key is clamped for reading tensors: past the last key the run-time mask has the say, and never allows.
     auto cell = [&](const RDom &r) {
         return Cell{batch, head, query_of(in, blocking, row), min(block * blocking.keys_per_block + in_block(r), in.keys - 1)};
     };
     const Halide::Var slot("slot");
+    if (blocking.first_rows > 0) s.dims.where(multiplies(blocking, panels, slot));
     s.dot(row, lane, slot, tile, block, head, batch) = 0.0f;
     // What comes of asking is 0, and makes no difference.
-    Expr panel_there = listed_panel(blocking, panels, slot);
-    if (blocking.asks_ahead)
-        panel_there = clamp(panel_there + next.asked(slot, tile, block, head, batch), 0, blocking.panels_per_block() - 1);
+    Expr begin = listed_key(blocking, panels, slot);
+    if (blocking.asks_ahead) begin = clamp(begin + next.asked(slot, tile, block, head, batch), 0, blocking.keys_per_block);
     s.dot(row, lane, slot, tile, block, head, batch) =
         blocking.products.add(s.dot(row, lane, slot, tile, block, head, batch), operands.query(row, s.dims, tile, head, batch),
-                              operands.key(s.dims, panel_there * panel_keys + lane, block, tile / blocking.tiles_per_task, head, batch));
+                              operands.key(s.dims, begin + lane, block, tile / blocking.tiles_per_task, head, batch));
 
     // Each stage runs only where it has something to do, so what is not asked for costs nothing.
     at(key) = Halide::undef<float>();
@@ -161,7 +166,7 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
 
     declare_relative_window(s, in, blocking);
     const RDom relative = all_keys("relative_keys", in.use_relative != 0);
-    stored(relative) += s.relative_window(row + blocking.keys_per_block - 1 - in_block(relative), tile, block, head, batch);
+    stored(relative) += s.relative_window(row + blocking.keys_of_panels() - 1 - in_block(relative), tile, block, head, batch);
     s.updates.push_back({Scores::relative, relative});
 
     const RDom bias = all_keys("score_bias_keys", in.use_bias != 0);
@@ -179,7 +184,7 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
     s.updates.push_back({Scores::attend, attend});
 
     const RDom gaps = gaps_of_tile(in, blocking, ranges, panels);
-    Expr gap_key = block * blocking.keys_per_block + listed_panel(blocking, panels, gaps.z) * panel_keys + gaps.x;
+    Expr gap_key = block * blocking.keys_per_block + listed_key(blocking, panels, gaps.z) + gaps.x;
     const auto gap = ranges.gap(row, gaps.y, tile, head, batch);
     Expr in_gap = gap_key >= gap[KeyRanges::first] && gap_key < gap[KeyRanges::end];
     at(gaps.z * panel_keys + gaps.x) = mask_score(at(gaps.z * panel_keys + gaps.x), !in_gap);

@@ -19,40 +19,41 @@ void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &bl
                     const Scores &scores) {
     const Products &products = blocking.products;
     const int panel_keys = blocking.keys_per_panel, depth = products.depth();
-    auto keys = [&](const char *name, const Expr &used, int per) {
-        return listed_keys(blocking, panels, Panels::listed_count, name, used, per);
-    };
+    auto keys = [&](const char *name, const Expr &used, int per) { return listed_keys(blocking, panels, name, used, per); };
     auto at = [&](const Func &f, const Expr &k) { return f(row, k, tile, block, head, batch); };
     auto slot_key = [&](const RDom &r, int per) { return r.y * (panel_keys / per) + r.x; };
-    // The value of key, or pair of keys, r.x of the panel listed at r.y.
-    auto value = [&](const RDom &r, const Expr &x) {
-        return operands.value(dim, listed_panel(blocking, panels, r.y) * (panel_keys / depth) + x, block, tile / blocking.tiles_per_task,
-                              head, batch);
+    // The value of key, or pair of keys, x of the panel listed at a slot.
+    auto value = [&](const Expr &slot, const Expr &x) {
+        return operands.value(dim, listed_key(blocking, panels, slot) / depth + x, block, tile / blocking.tiles_per_task, head, batch);
     };
 
     const Expr dropout = in.dropout.used();
     b.kept_keys = keys("kept_keys", dropout, 1);
     const Cell cell{batch, head, query_of(in, blocking, row),
-                    block * blocking.keys_per_block + listed_panel(blocking, panels, b.kept_keys.y) * panel_keys + b.kept_keys.x};
+                    block * blocking.keys_per_block + listed_key(blocking, panels, b.kept_keys.y) + b.kept_keys.x};
     b.kept(row, key, tile, block, head, batch) = Halide::undef<float>();
     b.kept(row, slot_key(b.kept_keys, 1), tile, block, head, batch) = in.dropout.keeps(cell);
 
     Expr bits = operands.value_bits(block, tile / blocking.tiles_per_task, head, batch);
     Expr all_finite = bits < Operands::infinite_bits;
-    b.finite_keys = keys("finite_keys", all_finite && !dropout, depth), b.dropped_keys = keys("dropped_keys", all_finite && dropout, depth);
-    b.careful_keys = keys("careful_keys", !all_finite, 1);
-    if (blocking.few_rows > 0) b.finite_keys.where(blocking.multiplies(row, tile, in.queries));
+    b.dropped_keys = keys("dropped_keys", all_finite && dropout, depth), b.careful_keys = keys("careful_keys", !all_finite, 1);
     auto output = [&]() -> Halide::FuncRef { return b.output(row, dim, tile, block, head, batch); };
     output() = 0.0f;
-    Expr finite = slot_key(b.finite_keys, depth), dropped = slot_key(b.dropped_keys, depth), careful = slot_key(b.careful_keys, 1);
-    output() = products.add(output(), at(b.weight, finite), value(b.finite_keys, b.finite_keys.x));
+    for (const SlotsOfRows &slots : slots_of_rows(blocking, panels)) {
+        RDom r(0, panel_keys / depth, 0, blocking.panels_per_block(), "finite_keys_" + std::to_string(b.finite_keys.size()));
+        r.where(slots.begin <= r.y && r.y < select(all_finite && !dropout, slots.end, 0));
+        r.where(slots.rows);
+        output() = products.add(output(), at(b.weight, slot_key(r, depth)), value(r.y, r.x));
+        b.finite_keys.push_back(r);
+    }
+    Expr dropped = slot_key(b.dropped_keys, depth), careful = slot_key(b.careful_keys, 1);
     Expr dropped_weight =
         products.pack([&](int which) { return products.unpack(at(b.weight, dropped), which) * at(b.kept, dropped * depth + which); });
-    output() = products.add(output(), dropped_weight, value(b.dropped_keys, b.dropped_keys.x));
+    output() = products.add(output(), dropped_weight, value(b.dropped_keys.y, b.dropped_keys.x));
 
     Expr kept = branch(dropout, at(b.kept, careful), 1.0f);
     Expr weight = products.unpack(at(b.weight, careful / depth), careful % depth) * kept;
-    Expr careful_value = products.unpack(value(b.careful_keys, b.careful_keys.x / depth), b.careful_keys.x % depth);
+    Expr careful_value = products.unpack(value(b.careful_keys.y, b.careful_keys.x / depth), b.careful_keys.x % depth);
     output() += weight * guarded_value(careful_value, at(scores.masked, careful), kept);
 }
 
@@ -83,7 +84,7 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
     over_all(b.maximum) = masked_score();
     over_all(b.maximum) = max(over_all(b.maximum), by_lane(b.lane_maximum, b.lanes));
 
-    b.weight_keys = listed_keys(blocking, panels, Panels::listed_count, "weight_keys", Halide::Internal::const_true(), products.depth());
+    b.weight_keys = listed_keys(blocking, panels, "weight_keys", Halide::Internal::const_true(), products.depth());
     Expr k = b.weight_keys.y * packed_keys + b.weight_keys.x, scale = base2_scale(in.temperature);
     weight(key) = Halide::undef(products.type());
     weight(k) = products.pack([&](int which) {

@@ -97,12 +97,11 @@ Stmt LiftConditions::visit(const For *op) {
         return For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, body);
     Guards guards(func);
     body.accept(&guards);
-    const std::set<std::string> nothing;
     std::vector<Expr> lifted, outside, inside;
     for (const Expr &c : guards.common)
-        if (!uses(c, guards.bound, &guards.written)) {
+        if (!uses(c, guards.bound, guards.written)) {
             lifted.push_back(c);
-            (uses(c, {op->name}, &nothing) ? inside : outside).push_back(c);
+            (uses(c, {op->name}, {}) ? inside : outside).push_back(c);
         }
     body = guarded(inside, Without(lifted).mutate(body));
     return guarded(outside, For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, body));

@@ -11,9 +11,8 @@ namespace attune::schedules {
 
 inline void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attention) {
     pipeline.add_custom_lowering_pass(new LiftConditions(attention.fold.state, 0));
-    // How many rows of a tile are multiplied is the same for all of its products.
-    for (const Halide::Func &with_products : {attention.scores.masked, attention.partial.output})
-        pipeline.add_custom_lowering_pass(new UnswitchLoops(with_products, 0));
+    // Which rows of a tile are multiplied is the same for all channels.
+    pipeline.add_custom_lowering_pass(new UnswitchLoops(attention.scores.dot, 0));
 }
 
 } // namespace attune::schedules

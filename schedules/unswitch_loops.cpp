@@ -11,13 +11,29 @@ using Halide::Expr;
 
 namespace {
 
+// The names a loop stores to.
+class Stores : public IRVisitor {
+public:
+    std::set<std::string> names;
+
+private:
+    using IRVisitor::visit;
+
+    void visit(const Store *op) override {
+        names.insert(op->name);
+        IRVisitor::visit(op);
+    }
+};
+
 // The first condition in a loop that nothing in the loop changes.
 class FixedCondition : public IRVisitor {
 public:
+    explicit FixedCondition(const std::set<std::string> &stored) : stored(stored) {}
     Expr condition;
 
 private:
     using IRVisitor::visit;
+    const std::set<std::string> &stored;
     std::set<std::string> bound;
 
     void visit(const For *op) override {
@@ -29,8 +45,7 @@ private:
         IRVisitor::visit(op);
     }
     void visit(const IfThenElse *op) override {
-        // What is loaded may be stored in the loop.
-        if (!condition.defined() && !uses(op->condition, bound, nullptr)) condition = op->condition;
+        if (!condition.defined() && !uses(op->condition, bound, stored)) condition = op->condition;
         IRVisitor::visit(op);
     }
 };
@@ -56,10 +71,13 @@ private:
 
 Stmt UnswitchLoops::visit(const For *op) {
     if (!starts_with(op->name, loops)) return IRMutator::visit(op);
-    FixedCondition fixed;
+    Stores stores;
+    op->accept(&stores);
+    FixedCondition fixed(stores.names);
     op->accept(&fixed);
     if (!fixed.condition.defined()) return IRMutator::visit(op);
-    return IfThenElse::make(fixed.condition, Decided(fixed.condition, true).mutate(op), Decided(fixed.condition, false).mutate(op));
+    const auto loop_where = [&](bool holds) { return mutate(Decided(fixed.condition, holds).mutate(op)); };
+    return IfThenElse::make(fixed.condition, loop_where(true), loop_where(false));
 }
 
 } // namespace attune::schedules

@@ -7,8 +7,8 @@
 
 namespace attune::schedules {
 
-/** Makes two loops of one with a condition inside that the loop doesn't change: one where it holds, one where it doesn't. For the loops of
- * a Func's update, of which the outermost that doesn't change it is taken.
+/** Makes two loops of one with a condition inside that the loop doesn't change: one where it holds, one where it doesn't; and so on, while
+ * there are such conditions. For the loops of a Func's update, of which the outermost that doesn't change it is taken.
  *
  * Halide specializes a stage on inputs alone, not on what depends on a loop further out; and where LLVM finds such a condition, it has
  * given up keeping sums in registers by then.

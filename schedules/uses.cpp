@@ -8,17 +8,16 @@ namespace {
 
 class Uses : public IRVisitor {
 public:
-    Uses(const std::set<std::string> &names, const std::set<std::string> *buffers) : names(names), buffers(buffers) {}
+    Uses(const std::set<std::string> &names, const std::set<std::string> &buffers) : names(names), buffers(buffers) {}
     bool any = false;
 
 private:
     using IRVisitor::visit;
-    const std::set<std::string> &names;
-    const std::set<std::string> *buffers;
+    const std::set<std::string> &names, &buffers;
 
     void visit(const Variable *op) override { any = any || names.count(op->name); }
     void visit(const Load *op) override {
-        any = any || !buffers || buffers->count(op->name);
+        any = any || buffers.count(op->name);
         IRVisitor::visit(op);
     }
     void visit(const Call *op) override {
@@ -29,7 +28,7 @@ private:
 
 } // namespace
 
-bool uses(const Halide::Expr &e, const std::set<std::string> &names, const std::set<std::string> *buffers) {
+bool uses(const Halide::Expr &e, const std::set<std::string> &names, const std::set<std::string> &buffers) {
     Uses u(names, buffers);
     e.accept(&u);
     return u.any;

@@ -102,7 +102,8 @@ private:
             per_task(f);
             f.bound_extent(row, rows).vectorize(row, lanes).never_partition_all();
         }
-        Func attends = a.fold.attends;
+        Func starved = a.fold.starved, attends = a.fold.attends;
+        starved.update().atomic().vectorize(a.fold.rows, lanes);
         attends.update().reorder(row, a.fold.cells.x, a.fold.cells.y).vectorize(row, lanes).never_partition_all();
     }
 
@@ -129,9 +130,10 @@ private:
             f.bound_extent(panel, a.blocking.panels_per_block()).vectorize(panel, lanes, TailStrategy::GuardWithIf);
         }
         Func list = p.list;
-        list.update(dsl::Panels::list_partial).unroll(p.partial_panels.x);
-        list.update(dsl::Panels::list_full).unroll(p.full_panels.x);
-        list.update(dsl::Panels::count_partial).unscheduled();
+        for (int i = 0; i < list.num_update_definitions(); i++)
+            list.update(i).unscheduled();
+        for (int i = 0; i < int(p.listings.size()); i++)
+            list.update(2 * i).unroll(p.listings[i].x);
     }
 
     void attending() const {
@@ -139,7 +141,7 @@ private:
         Func words = attend.words;
         per_tile(words);
         const Var word = words.args()[1];
-        words.bound_extent(key, a.blocking.keys_per_block).bound_extent(word, attend.words_of(rows));
+        words.bound_extent(key, a.blocking.keys_of_panels()).bound_extent(word, attend.words_of(rows));
         // One key, one word: that is not seen where the place is only promised.
         words.update(0)
             .allow_race_conditions()
@@ -153,7 +155,8 @@ private:
     void turned(const dsl::Panels::Turned &tensor, const Halide::Expr &contiguous) const {
         Func lines = tensor.lines, side_by_side = tensor.rows;
         per_tile(side_by_side);
-        side_by_side.bound_extent(key, a.blocking.keys_per_block);
+        // Whole steps, of which the last may go past the keys.
+        side_by_side.bound_extent(key, Halide::Internal::simplify(tensor.keys.z.extent() * (tensor.at_once * tensor.width)));
         Halide::Stage update = side_by_side.update();
         update.reorder(tensor.keys.x, row, tensor.keys.y, tensor.keys.z).vectorize(row, lanes).unroll(tensor.keys.x);
         const Var rectangle = lines.args()[2];
@@ -194,8 +197,8 @@ private:
         for (Func f : {a.operands.key, a.operands.value})
             per_block(f);
         Func keys = a.operands.key, values = a.operands.value;
-        keys.bound_extent(key, a.blocking.keys_per_block);
-        values.bound_extent(key, packed(a.blocking.keys_per_block));
+        keys.bound_extent(key, a.blocking.keys_of_panels());
+        values.bound_extent(key, packed(a.blocking.keys_of_panels()));
         copied(a.operands.key, a.operands.keys);
         copied(a.operands.value, a.operands.values);
         Func value = a.operands.value, lane_bits = a.operands.value_lane, bits = a.operands.value_bits;
@@ -218,7 +221,7 @@ private:
         Func masked = s.masked, dot = s.dot;
         per_tile(s.relative_window);
         Func window = s.relative_window;
-        window.vectorize(window.args()[0], lanes, TailStrategy::GuardWithIf);
+        window.update().vectorize(s.distances, lanes, TailStrategy::GuardWithIf);
         per_tile(masked);
         masked.bound_extent(key, a.blocking.keys_per_block);
         const Halide::RDom &store = s.updates.front().keys;
@@ -259,15 +262,17 @@ private:
         // What a step of the merge takes is in registers until then: all loops but those over keys are unrolled.
         output.compute_at(a.fold.state, a.fold.merge.y);
         output.bound_extent(dim, a.blocking.value_step).vectorize(row, lanes).unroll(row).unroll(dim);
-        const std::pair<int, Halide::RDom> stages[] = {{dsl::BlockState::finite, p.finite_keys},
-                                                       {dsl::BlockState::dropped, p.dropped_keys},
-                                                       {dsl::BlockState::careful, p.careful_keys}};
-        for (const auto &[stage, keys] : stages)
-            output.update(stage).reorder(row, dim, keys.x, keys.y).vectorize(row, lanes).unroll(row).unroll(dim);
+        const int finite_stages = int(p.finite_keys.size());
+        std::vector<Halide::RDom> stages = p.finite_keys;
+        stages.insert(stages.end(), {p.dropped_keys, p.careful_keys});
+        for (int i = 0; i < int(stages.size()); i++) {
+            output.update(i).reorder(row, dim, stages[i].x, stages[i].y).vectorize(row, lanes).unroll(row).unroll(dim);
+            // Unfused additions in a row the compiler sums in another order, and then blocks with NaN in masked values would differ in a
+            // bit.
+            if (machine.fused && i < finite_stages) output.update(i).unroll(stages[i].x, 3);
+        }
         // A branch between a product and its addition would keep them from being fused, as those of the other stages are.
-        output.update(dsl::BlockState::careful).specialize(a.inputs.dropout.used());
-        // Unfused additions in a row the compiler sums in another order, and then blocks with NaN in masked values would differ in a bit.
-        if (machine.fused) output.update(dsl::BlockState::finite).unroll(p.finite_keys.x, 3);
+        output.update(finite_stages + 1).specialize(a.inputs.dropout.used());
     }
 
     // Lanes of a panel side by side in registers, then over the lanes.
@@ -286,7 +291,7 @@ dsl::Blocking flash_blocking(const Machine &machine, int head_dim, const Halide:
     const Tiles tiles = tuned_tiles(machine, "flash", head_dim);
     const dsl::Products products = machine.bfloat16_pairs ? dsl::Products{true, vdpbf16ps} : dsl::Products{};
     dsl::Blocking blocking{tiles.rows_per_tile, tiles.tiles_per_task, tiles.keys_per_block, tiles.keys_per_panel};
-    if (machine.float_lanes < tiles.rows_per_tile) blocking.few_rows = machine.float_lanes;
+    if (machine.float_lanes < tiles.rows_per_tile) blocking.first_rows = machine.float_lanes;
     blocking.asks_ahead = true;
     blocking.value_step = tiles.value_step, blocking.products = products, blocking.side_outputs = true;
     return blocking;

@@ -52,12 +52,14 @@ void softmax_and_output(const dsl::Attention &a, int lanes) {
     rows_innermost(p.weight, 0, p.weight_keys, lanes);
     rows_innermost(p.kept, 0, p.kept_keys, lanes);
     const Var dims("dims"), in_dims("in_dims");
-    for (const auto &[stage, keys] : {std::pair{dsl::BlockState::finite, p.finite_keys}, {dsl::BlockState::dropped, p.dropped_keys}})
-        output.update(stage)
+    std::vector<Halide::RDom> stages = p.finite_keys;
+    stages.push_back(p.dropped_keys);
+    for (int i = 0; i < int(stages.size()); i++)
+        output.update(i)
             .split(dim, dims, in_dims, 8, TailStrategy::GuardWithIf)
-            .reorder(row, in_dims, keys.x, keys.y, dims)
+            .reorder(row, in_dims, stages[i].x, stages[i].y, dims)
             .vectorize(row, lanes);
-    output.update(dsl::BlockState::careful).reorder(row, dim, p.careful_keys.x, p.careful_keys.y).vectorize(row, lanes);
+    output.update(int(stages.size())).reorder(row, dim, p.careful_keys.x, p.careful_keys.y).vectorize(row, lanes);
     state.update().reorder(row, a.fold.merge.x, a.fold.merge.y, a.fold.merge.z).vectorize(row, lanes);
 }
 

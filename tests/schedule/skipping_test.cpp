@@ -10,13 +10,14 @@
 namespace attune::test::skipping_test {
 namespace {
 
-std::atomic<int64_t> panels, stores;
+std::atomic<int64_t> panels, dots, stores;
 
 int32_t count_panel() { return int32_t(panels++); }
+int32_t count_dot() { return int32_t(dots++); }
 int32_t count_store() { return int32_t(stores++); }
 
-/** Counts, in the finished code: panels of dot products computed, and stores into the scores. Halide's own tracing would not do: a
- * traced Func has an effect, and what has an effect isn't skipped. */
+/** Counts, in the finished code: panels of dot products computed, stores into their sums, and stores into the scores. Halide's own tracing
+ * would not do: a traced Func has an effect, and what has an effect isn't skipped. */
 class Counting : public Halide::Internal::IRMutator {
     using Halide::Internal::IRMutator::visit;
 
@@ -32,6 +33,7 @@ class Counting : public Halide::Internal::IRMutator {
     }
     Halide::Internal::Stmt visit(const Halide::Internal::Store *op) override {
         const Halide::Internal::Stmt store = IRMutator::visit(op);
+        if (is_of(op->name, "dot")) return counted("attune_test_count_dot", store);
         return is_of(op->name, "score") ? counted("attune_test_count_store", store) : store;
     }
 };
@@ -40,8 +42,9 @@ class Counting : public Halide::Internal::IRMutator {
 struct CountingFlash : Flash {
     explicit CountingFlash(std::optional<dsl::Mask> mask = std::nullopt) : Flash(0, std::move(mask), true) {
         jit.pipeline.add_custom_lowering_pass(new Counting);
-        jit.pipeline.set_jit_externs(
-            {{"attune_test_count_panel", Halide::JITExtern(count_panel)}, {"attune_test_count_store", Halide::JITExtern(count_store)}});
+        jit.pipeline.set_jit_externs({{"attune_test_count_panel", Halide::JITExtern(count_panel)},
+                                      {"attune_test_count_dot", Halide::JITExtern(count_dot)},
+                                      {"attune_test_count_store", Halide::JITExtern(count_store)}});
         compile();
     }
 };
@@ -57,30 +60,44 @@ protected:
         return compiled;
     }
 
-    /** Tiles x panels in which `attends` holds somewhere, and how many of those it doesn't hold everywhere in. */
+    /** Tiles x panels in which `attends` holds somewhere, how many of those it doesn't hold everywhere in, and in how many parts of tiles
+     * it holds somewhere. The first panel of a tile begins with the first key any of its rows attends to, or a whole number of panels
+     * before. */
     struct Needed {
-        int64_t panels = 0, partial = 0;
+        int64_t panels = 0, partial = 0, parts = 0;
     };
     template <typename F> Needed needed(const AttentionProblem &p, F attends) const {
-        const int rows = flash.blocking.rows_per_tile, width = flash.blocking.keys_per_panel;
+        const int rows = flash.blocking.rows_per_tile, width = flash.blocking.keys_per_panel, first_rows = flash.blocking.first_rows;
         Needed n;
         for (int b = 0; b < p.batch(); b++)
             for (int h = 0; h < p.query_heads(); h++)
-                for (int tile = 0; tile * rows < p.queries(); tile++)
-                    for (int panel = 0; panel * width < p.keys(); panel++) {
-                        int attended = 0, cells = 0;
-                        for (int i = tile * rows; i < std::min<int64_t>((tile + 1) * rows, p.queries()); i++)
-                            for (int j = panel * width; j < (panel + 1) * width; j++)
-                                cells++, attended += j < p.keys() && attends(b, i, j);
+                for (int tile = 0; tile * rows < p.queries(); tile++) {
+                    const int end = int(std::min<int64_t>((tile + 1) * rows, p.queries()));
+                    auto attended_in = [&](int first_row, int end_row, int key, int keys) {
+                        int attended = 0;
+                        for (int i = first_row; i < end_row; i++)
+                            for (int j = key; j < std::min<int64_t>(key + keys, p.keys()); j++)
+                                attended += attends(b, i, j);
+                        return attended;
+                    };
+                    int first = 0;
+                    while (first < p.keys() && attended_in(tile * rows, end, first, 1) == 0)
+                        first++;
+                    for (int key = first % width; key < p.keys(); key += width) {
+                        const int split = std::min(tile * rows + first_rows, end);
+                        const int of_first = attended_in(tile * rows, split, key, width), of_rest = attended_in(split, end, key, width);
+                        const int attended = of_first + of_rest;
                         n.panels += attended > 0;
-                        n.partial += attended > 0 && attended < cells;
+                        n.partial += attended > 0 && attended < (end - tile * rows) * width;
+                        n.parts += (of_first > 0) + (of_rest > 0);
                     }
+                }
         return n;
     }
 
     /** Runs, and compares what the finished code did, and what the kernel's own counter says, with what was needed. */
     template <typename F> void expect_exact_work(const AttentionProblem &p, F attends) {
-        panels = stores = 0;
+        panels = dots = stores = 0;
         const JitResult result = flash.jit.run(p);
         Needed counted;
         for (int b = 0; b < p.batch(); b++)
@@ -89,12 +106,19 @@ protected:
                     counted.panels += result.counts(b, h, tile, 0), counted.partial += result.counts(b, h, tile, 1);
         const Needed exact = needed(p, attends);
         EXPECT_EQ(panels, exact.panels);
+        EXPECT_EQ(parts_multiplied(p), exact.parts);
         EXPECT_EQ(counted.panels, exact.panels);
         EXPECT_EQ(counted.partial, exact.partial);
         if (exact.partial == 0) {
             EXPECT_EQ(stores, stores_per_panel() * exact.panels);
         }
         expect_exact(result, p);
+    }
+
+    /** Parts of tiles that were multiplied with a panel: a sum is stored once as 0, and then with each channel. */
+    int64_t parts_multiplied(const AttentionProblem &p) const {
+        const int64_t channels = p.dim(), parts = 2;
+        return (dots - stores_per_panel() * panels) * parts / (stores_per_panel() * channels);
     }
 
     /** Stores into the scores of one panel in one pass. */
@@ -159,10 +183,11 @@ TEST_F(SkippingByCompiledMask, LooksAtTheMaskOnlyWhereItIsPartlyTrue) {
     for (int i = 0; i < 203; i++)
         for (int j = 0; j < 480; j++)
             (*meant.boolean_mask)(0, 0, i, j) = allows(0, i, j);
-    panels = stores = 0;
+    panels = dots = stores = 0;
     const JitResult result = flash.jit.run(p);
     const Needed exact = needed(p, allows);
     EXPECT_EQ(panels, exact.panels);
+    EXPECT_EQ(parts_multiplied(p), exact.parts);
     EXPECT_EQ(stores, stores_per_panel() * (exact.panels + exact.partial));
     expect_exact(result, meant);
 }

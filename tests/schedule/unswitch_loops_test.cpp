@@ -88,16 +88,42 @@ TEST(UnswitchLoops, ResultsStayTheSame) {
             EXPECT_EQ(got(row, tile), row < 4 || tile >= 2 ? 136 * (row + tile) : 0) << "row " << row << ", tile " << tile;
 }
 
-// A tile with few queries has loops of its own for both products.
-TEST(UnswitchLoops, FlashMultipliesNoRowsBeyondFewQueries) {
+// Two conditions on the number of a Func, which nothing stores to in the loop.
+TEST(UnswitchLoops, SeveralConditionsThatAreLoadedStandBeforeAllLoops) {
+    const Var x("x"), tile("tile");
+    Func limits("limits"), sum("sum");
+    RDom terms(0, 16, "terms");
+    limits(x, tile) = x + tile;
+    terms.where((x >= 4 || limits(0, tile) > 1) && (x < 4 || limits(1, tile) > 3));
+    sum(x, tile) = 0;
+    sum(x, tile) += terms + 1;
+    limits.compute_at(sum, tile);
+    sum.compute_root().bound(x, 0, 8).vectorize(x, 4).unroll(x);
+    sum.update().reorder(x, terms, tile).vectorize(x, 4).unroll(x);
+    Pipeline p(sum);
+    p.add_custom_lowering_pass(new attune::schedules::UnswitchLoops(sum, 0));
+    EXPECT_EQ(Loops::of(p, {}, sum.name() + ".s1.terms").conditions, 0);
+    Buffer<int> got = p.realize({8, 5});
+    for (int t = 0; t < 5; t++)
+        for (int i = 0; i < 8; i++)
+            EXPECT_EQ(got(i, t), (i < 4 ? t > 1 : 1 + t > 3) ? 136 : 0) << "row " << i << ", tile " << t;
+}
+
+// What only some rows of a tile are multiplied with has loops of its own in both products.
+TEST(UnswitchLoops, FlashHasLoopsForPartsOfATile) {
     attune::test::Flash flash(64);
     const auto &blocking = flash.attention.blocking;
-    ASSERT_GT(blocking.rows_per_tile, blocking.few_rows);
-    ASSERT_GT(blocking.few_rows, 0);
-    for (const auto &func : {flash.attention.scores.dot, flash.attention.partial.output}) {
-        const Loops loops = Loops::of(flash.jit.pipeline, flash.jit.pipeline.infer_arguments(), func.name() + ".s1.");
-        EXPECT_GE(loops.loops, 2) << func.name();
-        EXPECT_EQ(loops.conditions, 0) << func.name();
+    ASSERT_GT(blocking.rows_per_tile, blocking.first_rows);
+    ASSERT_GT(blocking.first_rows, 0);
+    const std::vector<Argument> arguments = flash.jit.pipeline.infer_arguments();
+    const Loops dot = Loops::of(flash.jit.pipeline, arguments, flash.attention.scores.dot.name() + ".s1.");
+    EXPECT_GE(dot.loops, 3);
+    EXPECT_EQ(dot.conditions, 0);
+    for (int part = 1; part <= 3; part++) {
+        const std::string stage = flash.attention.partial.output.name() + ".s" + std::to_string(part) + ".";
+        const Loops output = Loops::of(flash.jit.pipeline, arguments, stage);
+        EXPECT_GE(output.loops, 1) << stage;
+        EXPECT_EQ(output.conditions, 0) << stage;
     }
 }
 
