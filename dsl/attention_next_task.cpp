@@ -6,7 +6,6 @@
 namespace attune::dsl {
 
 using namespace axes;
-using Halide::cast;
 using Halide::Expr;
 using Halide::Func;
 using Halide::RDom;

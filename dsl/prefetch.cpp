@@ -11,6 +11,13 @@ namespace {
 
 constexpr const char *prefetch_marker = "attune.prefetch";
 
+Expr address_of(const std::string &buffer, const Expr &index, int element_bytes) {
+    Expr base = Halide::reinterpret<uint64_t>(Variable::make(Halide::Handle(), buffer));
+    return Halide::reinterpret(Halide::Handle(), base + Halide::cast<uint64_t>(index) * Expr(uint64_t(element_bytes)));
+}
+
+int locality_of(Nearness nearness) { return nearness == Nearness::first_level ? 3 : 2; } // LLVM's
+
 class FirstLoad : public IRVisitor {
 public:
     const Load *load = nullptr;
@@ -30,8 +37,7 @@ Expr address_of(const Expr &loading) {
     const Load &load = *first.load;
     const Ramp *ramp = load.index.as<Ramp>();
     Expr index = ramp ? ramp->base : load.type.is_vector() ? Shuffle::make_extract_element(load.index, 0) : load.index;
-    Expr base = Halide::reinterpret<uint64_t>(Variable::make(Halide::Handle(), load.name));
-    return Halide::reinterpret(Halide::Handle(), base + Halide::cast<uint64_t>(index) * Expr(uint64_t(load.type.bytes())));
+    return address_of(load.name, index, load.type.bytes());
 }
 
 Expr one_lane(const Expr &e) {
@@ -39,7 +45,7 @@ Expr one_lane(const Expr &e) {
     return vector ? vector->value : e;
 }
 
-// For a read; `locality` is LLVM's. Halide finds the declaration of LLVM's function in its own runtime.
+// For a read. Halide finds the declaration of LLVM's function in its own runtime.
 Stmt fetch(const Expr &address, const Expr &locality) {
     const int read = 0, data = 1;
     return Evaluate::make(Call::make(Halide::Int(32), "llvm.prefetch.p0", {address, read, locality, data}, Call::Extern));
@@ -68,8 +74,11 @@ class LowerPrefetches : public IRMutator {
 } // namespace
 
 Expr with_prefetch(const Expr &now, const Expr &later, const Expr &wanted, Nearness nearness) {
-    const int locality = nearness == Nearness::first_level ? 3 : 2;
-    return Call::make(now.type(), prefetch_marker, {now, later, Halide::select(wanted, 1, 0), locality}, Call::PureExtern);
+    return Call::make(now.type(), prefetch_marker, {now, later, Halide::select(wanted, 1, 0), locality_of(nearness)}, Call::PureExtern);
+}
+
+Stmt prefetch(const std::string &buffer, const Expr &index, int element_bytes, Nearness nearness) {
+    return fetch(address_of(buffer, index, element_bytes), locality_of(nearness));
 }
 
 void lower_prefetches(Halide::Pipeline pipeline) { pipeline.add_custom_lowering_pass(new LowerPrefetches); }

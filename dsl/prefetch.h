@@ -1,6 +1,8 @@
 // Memory that is asked for before it is read.
 #pragma once
 
+#include <string>
+
 #include <Halide.h>
 
 namespace attune::dsl {
@@ -16,6 +18,9 @@ enum class Nearness { first_level, second_level };
  * 87 % with prefetcht0). */
 Halide::Expr with_prefetch(const Halide::Expr &now, const Halide::Expr &later, const Halide::Expr &wanted = Halide::Internal::const_true(),
                            Nearness nearness = Nearness::first_level);
+
+/** Asks for the memory of an element of a buffer, in code that is lowered. */
+Halide::Internal::Stmt prefetch(const std::string &buffer, const Halide::Expr &index, int element_bytes, Nearness nearness);
 
 /** Turns with_prefetch() into instructions. */
 void lower_prefetches(Halide::Pipeline pipeline);

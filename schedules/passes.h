@@ -4,6 +4,7 @@
 #include <Halide.h>
 
 #include "dsl/attention.h"
+#include "schedules/ask_for_stores.h"
 #include "schedules/lift_conditions.h"
 #include "schedules/unswitch_loops.h"
 
@@ -11,6 +12,10 @@ namespace attune::schedules {
 
 inline void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attention) {
     pipeline.add_custom_lowering_pass(new LiftConditions(attention.fold.state, 0));
+    // A tile's output goes where nothing was read or written before: while one is stored, that of the next is asked for.
+    const int token_axis = 1;
+    if (attention.blocking.asks_ahead)
+        pipeline.add_custom_lowering_pass(new AskForStores(attention.output, token_axis, attention.blocking.rows_per_tile));
     // Which rows of a tile are multiplied is the same for all channels.
     pipeline.add_custom_lowering_pass(new UnswitchLoops(attention.scores.dot, 0));
 }
