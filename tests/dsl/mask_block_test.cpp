@@ -103,7 +103,7 @@ TEST(MaskBlockOfAChoice, RunsLeaveOutWhatLiesBetween) {
     const auto allows = [](int i, int j, int o) { return j <= i + o && (j >= i + o - 3 || j < 2); };
     for (const auto &mask : std::vector<std::function<Mask(Expr)>>{
              [](Expr o) { return causal(o) & (window(3, -1, o) | prefix(2)); },
-             [](Expr o) { return causal(o) & !(!window(3, -1, o) & !prefix(2)); },
+             [](Expr o) { return causal(o) & (!(!window(3, -1, o) & !prefix(2))); },
              [](Expr o) { return (prefix(2) & causal(o)) | window(3, 0, o); },
          }) {
         const Buffer<int32_t> runs = runs_of(mask);
