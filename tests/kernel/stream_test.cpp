@@ -146,8 +146,8 @@ INSTANTIATE_TEST_SUITE_P(
                       StreamCase{"rms_norm", ATTUNE_F32, 2, 1100, 2048, 64, 0}, StreamCase{"rms_norm", ATTUNE_BF16, 2, 4500, 1000, 7, 3},
                       StreamCase{"rotary_half", ATTUNE_F32, 8, 4400, 126, 2, 3}, StreamCase{"rotary_half", ATTUNE_F32, 8, 4200, 128, 0, 0},
                       StreamCase{"rotary_interleaved", ATTUNE_F32, 8, 5500, 98, 1, 1},
-                      StreamCase{"rotary_half", ATTUNE_BF16, 8, 8600, 130, 3, 1},
-                      StreamCase{"rotary_interleaved", ATTUNE_F16, 8, 11500, 94, 0, 5}),
+                      StreamCase{"rotary_half", ATTUNE_BF16, 16, 4300, 130, 3, 1},
+                      StreamCase{"rotary_interleaved", ATTUNE_F16, 16, 5800, 94, 0, 5}),
     [](const auto &info) { return info.param.operation + ("_" + std::to_string(info.param.columns)); });
 
 /** Streams a row in parts of 128 bytes from a buffer, and the rest, to `first` bytes into a line. */
