@@ -108,7 +108,7 @@ Buffer filled_buffer(int64_t bytes, float value) {
 
 } // namespace
 
-double measure_read_bandwidth(int32_t threads) {
+double measure_read_bandwidth(int32_t threads, int64_t bytes_at_once) {
     const Sum with_avx512[] = {sum_avx512<_MM_HINT_T0>, sum_avx512<_MM_HINT_T1>};
     const Sum with_sse2[] = {sum_sse2<_MM_HINT_T0>, sum_sse2<_MM_HINT_T1>};
     const int64_t bytes = buffer_bytes(threads, 1), share = bytes / threads;
@@ -116,16 +116,18 @@ double measure_read_bandwidth(int32_t threads) {
     const Buffer buffer = filled_buffer(bytes, 1);
     const auto *data = reinterpret_cast<const char *>(buffer.get());
     std::vector<int64_t> totals(static_cast<std::size_t>(threads));
+    const int64_t rounds = std::max<int64_t>((bytes_at_once + bytes - 1) / bytes, 1);
     double fastest = std::numeric_limits<double>::infinity();
     for (int pass = 0; pass < passes; ++pass)
         for (const Sum sum : wide() ? with_avx512 : with_sse2)
             fastest = std::min(fastest, time_together(threads, [&](int32_t thread) {
-                                   totals[static_cast<std::size_t>(thread)] = sum(data + thread * share, share);
+                                   for (int64_t round = 0; round < rounds; ++round)
+                                       totals[static_cast<std::size_t>(thread)] += sum(data + thread * share, share);
                                }));
     volatile int64_t sink = 0;
     for (int64_t total : totals)
         sink = sink + total; // keeps the loops from being optimised away
-    return double(bytes) / fastest * 1e-9;
+    return double(rounds * bytes) / fastest * 1e-9;
 }
 
 double measure_copy_bandwidth(int32_t threads) {

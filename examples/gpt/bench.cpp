@@ -110,10 +110,12 @@ void run(int argc, char **argv) {
     const auto threads = static_cast<int32_t>(number(8, 1));
     const bool json = argc > 9 && std::string(argv[9]) == "json";
     attune::bench::FmaPeak peak(threads, shape.dtype);
-    double read_gbps = attune::bench::measure_read_bandwidth(threads); // the best of several times, as what it is compared with
+    const double weights = weights_of(shape, layers, inner);
+    const auto token_bytes = static_cast<int64_t>(weights * element_bytes(shape));
+    double read_gbps = attune::bench::measure_read_bandwidth(threads, token_bytes); // the best of several times, as what it is compared with
     const auto measure_limits = [&] {
         peak.sample();
-        read_gbps = std::max(read_gbps, attune::bench::measure_read_bandwidth(threads));
+        read_gbps = std::max(read_gbps, attune::bench::measure_read_bandwidth(threads, token_bytes));
     };
     Decoder decoder(random_llama(shape, layers, inner), threads);
     attune::KvCache cache = decoder.make_cache(shape.longest, 2 * shape.longest / Decoder::page_tokens);
@@ -122,7 +124,6 @@ void run(int argc, char **argv) {
     std::vector<int32_t> tokens(static_cast<size_t>(prompt));
     for (size_t i = 0; i < tokens.size(); ++i)
         tokens[i] = static_cast<int32_t>(i * 7919 % static_cast<size_t>(shape.vocabulary));
-    const double weights = weights_of(shape, layers, inner);
     for (int64_t length : {int64_t(16), prompt}) {
         require(cache.truncate(0, 0));
         decoder.run(cache, {{0}, {tokens.begin(), tokens.begin() + length}});
