@@ -112,7 +112,8 @@ void run(int argc, char **argv) {
     attune::bench::FmaPeak peak(threads, shape.dtype);
     const double weights = weights_of(shape, layers, inner);
     const auto token_bytes = static_cast<int64_t>(weights * element_bytes(shape));
-    double read_gbps = attune::bench::measure_read_bandwidth(threads, token_bytes); // the best of several times, as what it is compared with
+    double read_gbps =
+        attune::bench::measure_read_bandwidth(threads, token_bytes); // the best of several times, as what it is compared with
     const auto measure_limits = [&] {
         peak.sample();
         read_gbps = std::max(read_gbps, attune::bench::measure_read_bandwidth(threads, token_bytes));
