@@ -112,12 +112,12 @@ void run(int argc, char **argv) {
     attune::bench::FmaPeak peak(threads, shape.dtype);
     const double weights = weights_of(shape, layers, inner);
     const auto token_bytes = static_cast<int64_t>(weights * element_bytes(shape));
-    double read_gbps =
-        attune::bench::measure_read_bandwidth(threads, token_bytes); // the best of several times, as what it is compared with
+    double read_gbps = 0; // the best of several times, as what it is compared with
     const auto measure_limits = [&] {
         peak.sample();
         read_gbps = std::max(read_gbps, attune::bench::measure_read_bandwidth(threads, token_bytes));
     };
+    measure_limits();
     Decoder decoder(random_llama(shape, layers, inner), threads);
     attune::KvCache cache = decoder.make_cache(shape.longest, 2 * shape.longest / Decoder::page_tokens);
     require(cache.add().status());
