@@ -71,6 +71,20 @@ class Rotary(command.CommandTest):
         for schedule in ("reference", "vectorized"):
             self.check(x, "--schedule", schedule)
 
+    def test_types(self):
+        half = [i / 8 - 3 for i in range(48)] # as f16 holds them
+        x = self.write("x.npy", Array((6, 8), half, "<f2"))
+        self.run_well("run", "rotary", "x.npy", "-o", "y.npy")
+        y, exact = self.read("y.npy"), oracle.rotary(x)
+        self.assertEqual(y.descr, "<f2")
+        for value, turned in zip(y.values, exact.values, strict=True):
+            self.assertAlmostEqual(value, turned, delta=2e-3) # half a unit in the last place of numbers below 4
+        bits = [0x3f80 + i for i in range(8)] # bf16, turned by nothing at position 0
+        for descr in ("<u2", "<V2"):
+            self.write("x.npy", Array((1, 8), bits, descr))
+            self.run_well("run", "rotary", "x.npy", "-o", "y.npy")
+            self.assertEqual(self.read("y.npy").values, bits)
+
     def test_positions(self):
         x = self.normal(2, 3, 4, 8)
         for descr in ("<i4", "<i8"):
