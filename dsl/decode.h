@@ -9,6 +9,7 @@
 
 #include "dsl/attention.h"
 #include "dsl/axes.h"
+#include "dsl/prefetch.h"
 
 namespace attune::dsl {
 
@@ -23,7 +24,7 @@ struct DecodeBlocking {
     Products products = {};    // pairs of bf16 where q, k and v are such, of whole vectors of them; otherwise f32
     int bytes_ahead = 0;       // of what is read, that much further on in the same stream is asked for; 0: no prefetches
     int bytes_ahead_alone = 0; // instead, where only one row reads a key
-    int level_ahead = 1;       // the nearest cache that it is asked into
+    Nearness nearness = Nearness::first_level;
 
     static constexpr int most_ahead = 128; // keys
     int panels_per_chunk() const { return keys_per_chunk / keys_per_panel; }

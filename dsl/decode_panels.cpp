@@ -136,7 +136,7 @@ Expr lane_of(const Decode &d, const Func &paged, const Expr &listed, const Expr 
     auto keys_in = [&](int64_t ahead) { return int(std::clamp<int64_t>(ahead / bytes_of_key, 1, DecodeBlocking::most_ahead)); };
     Expr ahead = select(d.rows_per_head() == 1, keys_in(d.blocking.bytes_ahead_alone), keys_in(d.blocking.bytes_ahead));
     return with_prefetch(of_key(listed), of_key(listed + ahead), wanted && v % std::max(line / (lanes * depth * bytes), 1) == 0,
-                         d.blocking.level_ahead == 1 ? Nearness::first_level : Nearness::second_level);
+                         d.blocking.nearness);
 }
 
 Expr rest_count(const Expr &width, int lanes) { return (width % lanes + lanes - 1) / lanes; }

@@ -56,12 +56,16 @@ private:
         };
         l.terms(lane, part, word, which, panel, block) = part_of(packed(min(block * words + word, all_words - 1)));
 
-        const Expr ahead = word + l.blocking.words_ahead, on_and_on = unsafe_promise_clamped(block * words + ahead, 0, all_words - 1);
-        const Expr now = l.terms(lane, part, word, which, panel, block);
-        const Expr later = l.blocking.copies_weights    ? l.terms(lane, part, min(ahead, words - 1), which, panel, block)
-                           : l.blocking.into_next_panel ? part_of(packed(on_and_on))
-                                                        : l.terms(lane, part, ahead, which, panel, block);
-        l.fed(lane, part, word, which, panel, block) = l.blocking.words_ahead > 0 ? asked_for(now, later) : now;
+        const Expr now = l.terms(lane, part, word, which, panel, block), ahead = word + l.blocking.words_ahead;
+        // A panel's weight and gate lie one after the other in memory, and then the next panel: what is read next, but for panels side by
+        // side, past all of which that is.
+        const Expr at = block * words + ahead, past_panel = which >= in.gated && at >= all_words;
+        const Expr next_panel = clamp(panel, 0, in.panels - 1) + select(past_panel, l.blocking.panels_at_once - 1, 0);
+        const Expr next =
+            in.weight(lane, unsafe_promise_clamped(at, 0, all_words - 1), which, unsafe_promise_clamped(next_panel, 0, in.panels - 1));
+        const Expr later = l.blocking.copies_weights ? l.terms(lane, part, min(ahead, words - 1), which, panel, block) : part_of(next);
+        l.fed(lane, part, word, which, panel, block) =
+            l.blocking.words_ahead > 0 ? with_prefetch(now, later, Halide::Internal::const_true(), l.blocking.nearness) : now;
 
         l.blocks = Halide::RDom(0, (all_words + words - 1) / words, "blocks");
         l.in_block = Halide::RDom(0, parts, 0, words, "in_block");
@@ -72,11 +76,6 @@ private:
         l.dot(lane, row, which, panel, tile, block) = l.blocking.products.add(l.dot(lane, row, which, panel, tile, block), x, weight);
         l.sum(lane, row, which, panel, tile) = 0.0f;
         l.sum(lane, row, which, panel, tile) += l.dot(lane, row, which, panel, tile, l.blocks);
-    }
-
-    Expr asked_for(const Expr &now, const Expr &later) const {
-        return with_prefetch(now, later, Halide::Internal::const_true(),
-                             l.blocking.level_ahead == 1 ? Nearness::first_level : Nearness::second_level);
     }
 
     void activated() {

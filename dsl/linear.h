@@ -6,6 +6,7 @@
 #include <Halide.h>
 
 #include "dsl/activation.h"
+#include "dsl/prefetch.h"
 #include "dsl/products.h"
 
 namespace attune::dsl {
@@ -37,12 +38,12 @@ struct LinearInputs {
 /** What a schedule chooses of its shape. None of it changes a bit of the result, but for `products`: sums run over blocks of terms, and in
  * a block from the first term to the last. */
 struct LinearBlocking {
-    int rows_per_tile = 4;        // rows whose sums are in registers at once
-    Products products;            // of pairs: what multiplies the packed pairs as they are
-    int words_ahead = 0;          // of the weight that is read, that one is asked for; 0: no prefetches
-    int level_ahead = 1;          // the nearest cache that it is asked into
-    bool into_next_panel = false; // whether it may lie in the next panel; otherwise the panel's last word is asked for again
-    bool copies_weights = false;  // pairs that become f32 are stored so, a block at a time; only what lies in the block is asked for
+    int rows_per_tile = 4; // rows whose sums are in registers at once
+    Products products;     // of pairs: what multiplies the packed pairs as they are
+    int words_ahead = 0;   // of the weight that is read, that one is asked for; 0: no prefetches
+    Nearness nearness = Nearness::first_level;
+    int panels_at_once = 1;      // read side by side
+    bool copies_weights = false; // pairs that become f32 are stored so, a block at a time; only what lies in the block is asked for
 };
 
 /** Rows come in tiles: row = tile * rows_per_tile + row in the tile. Those past the last repeat it, and aren't stored. */

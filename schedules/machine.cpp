@@ -26,6 +26,10 @@ nlohmann::json tuned(const Machine &machine, const std::string &schedule, const 
 
 std::string of_head_dim(int head_dim) { return "head_dim " + std::to_string(head_dim); }
 
+dsl::Nearness nearness(const nlohmann::json &streams) {
+    return streams.at("level_ahead") == 1 ? dsl::Nearness::first_level : dsl::Nearness::second_level;
+}
+
 } // namespace
 
 Tiles tuned_tiles(const Machine &machine, const std::string &schedule, int head_dim) {
@@ -35,13 +39,13 @@ Tiles tuned_tiles(const Machine &machine, const std::string &schedule, int head_
 
 Streams tuned_streams(const Machine &machine, const std::string &schedule, int head_dim) {
     const nlohmann::json s = tuned(machine, schedule, of_head_dim(head_dim));
-    return {s.at("keys_per_chunk"), s.at("keys_per_panel"),    s.at("streams"),    s.at("in_turn"),
-            s.at("bytes_ahead"),    s.at("bytes_ahead_alone"), s.at("level_ahead")};
+    return {s.at("keys_per_chunk"), s.at("keys_per_panel"),    s.at("streams"), s.at("in_turn"),
+            s.at("bytes_ahead"),    s.at("bytes_ahead_alone"), nearness(s)};
 }
 
 WeightStreams tuned_weight_streams(const Machine &machine, const std::string &schedule) {
-    const nlohmann::json s = tuned(machine, schedule, machine.bfloat16_pairs ? "pairs" : "float");
-    return {s.at("panels"), s.at("words_ahead"), s.at("level_ahead")};
+    const nlohmann::json s = tuned(machine, schedule, machine.bfloat16_pairs ? "pairs" : "any");
+    return {s.at("panels"), s.at("words_ahead"), nearness(s)};
 }
 
 } // namespace attune::schedules

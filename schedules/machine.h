@@ -5,6 +5,8 @@
 
 #include <Halide.h>
 
+#include "dsl/prefetch.h"
+
 namespace attune::schedules {
 
 struct Machine {
@@ -38,19 +40,19 @@ struct Streams {
     int keys_per_chunk;
     int keys_per_panel; // a divisor of keys_per_chunk / count
     int count;
-    bool in_turn;          // whether they take the panels in turn, and all is read in order; else each has its own part of a chunk
-    int bytes_ahead;       // of what is read, that much further on is asked for
-    int bytes_ahead_alone; // instead, where only one row reads a key
-    int level_ahead;       // the nearest cache that it is asked into
+    bool in_turn;           // whether they take the panels in turn, and all is read in order; else each has its own part of a chunk
+    int bytes_ahead;        // of what is read, that much further on is asked for
+    int bytes_ahead_alone;  // instead, where only one row reads a key
+    dsl::Nearness nearness; // how near
 };
 
 Streams tuned_streams(const Machine &machine, const std::string &schedule, int head_dim);
 
 /** How a schedule of the linear layer reads packed weights, tuned for a machine as Tiles are. */
 struct WeightStreams {
-    int panels;      // read side by side
-    int words_ahead; // of what is read of a panel, that many further on is asked for
-    int level_ahead; // the nearest cache that it is asked into
+    int panels;             // read side by side
+    int words_ahead;        // of what is read of a panel, that many further on is asked for
+    dsl::Nearness nearness; // how near
 };
 
 /** Those for a schedule, and for whether the machine multiplies pairs of bf16. */

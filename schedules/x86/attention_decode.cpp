@@ -256,7 +256,7 @@ dsl::DecodeBlocking decode_blocking(const Machine &machine, int head_dim, const 
     dsl::DecodeBlocking blocking;
     blocking.keys_per_chunk = tuned.keys_per_chunk, blocking.keys_per_panel = tuned.keys_per_panel;
     blocking.streams = tuned.count, blocking.in_turn = tuned.in_turn, blocking.bytes_ahead = tuned.bytes_ahead;
-    blocking.bytes_ahead_alone = tuned.bytes_ahead_alone, blocking.level_ahead = tuned.level_ahead;
+    blocking.bytes_ahead_alone = tuned.bytes_ahead_alone, blocking.nearness = tuned.nearness;
     blocking.lanes = machine.float_lanes;
     if (machine.bfloat16_pairs) blocking.products = {true, vdpbf16ps};
     return blocking;

@@ -1,4 +1,6 @@
 // The linear layer for x86: tiles of sums in registers.
+#include <algorithm>
+
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
 #include "schedules/x86/pairs.h"
@@ -16,18 +18,20 @@ namespace {
 constexpr int panel_columns = dsl::packed_weight::panel_columns;
 // Without them a tile's rows would lie 4096 bytes apart, and evict each other from the first-level cache: 9 % slower on Zen 4.
 constexpr int terms_between_rows = 16;
+constexpr int most_panels = 128; // of a task
 const Var tile_task{"tile_task"}, panel_task{"panel_task"}, part_of_panel{"part_of_panel"}, in_part{"in_part"};
 const Var group{"group"}, in_group{"in_group"}, sweep{"sweep"};
 
-/** How the loops over tiles and panels are cut. */
+/** How the loops over tiles and panels are cut. Rows are copied once for a task. */
 struct Tasks {
     Expr tiles_per_task;
     Expr panels_per_task;
+    int panels_per_sweep; // whose sums are made together, of all blocks of terms
     int columns_per_tile; // of a register tile, at most a panel's
     int panels_per_tile;  // or whole panels
-    // Panels whose sums are made together, of all blocks of terms, from rows copied once for a task. 0: all of a task's, and rows are
-    // copied a block at a time.
-    int panels_per_sweep = 0;
+    // Whether weights are read as they lie in memory, a panel from its first term to its last, and so its gate; otherwise a block of terms
+    // of all panels, while the rows' block is in cache.
+    bool in_order;
 };
 
 class LinearSchedules {
@@ -46,8 +50,6 @@ private:
     const int lanes, rows;
     const Tasks tasks;
 
-    bool sweeps() const { return tasks.panels_per_sweep > 0; }
-
     void one_of_each(Func f, std::initializer_list<Var> axes) const {
         for (const Var &axis : axes)
             f.bound_extent(axis, 1);
@@ -60,13 +62,12 @@ private:
             .split(row, tile, row, rows, TailStrategy::GuardWithIf)
             .split(panel, panel_task, panel, tasks.panels_per_task, TailStrategy::GuardWithIf)
             .split(tile, tile_task, tile, tasks.tiles_per_task, TailStrategy::GuardWithIf)
-            .reorder(lane, row, panel, tile, panel_task, tile_task)
+            .split(panel, sweep, panel, tasks.panels_per_sweep, TailStrategy::GuardWithIf)
+            .reorder(lane, row, panel, tile, sweep, panel_task, tile_task)
             .fuse(panel_task, tile_task, task)
             .parallel(task)
             .vectorize(lane, lanes)
             .unroll(lane);
-        if (sweeps())
-            y.split(panel, sweep, panel, tasks.panels_per_sweep, TailStrategy::GuardWithIf).reorder(lane, row, panel, tile, sweep);
         one_of_each(activated, {panel, tile});
         y.specialize(l.plain);
         activated.compute_at(y, panel).bound_extent(lane, panel_columns).bound_extent(row, rows);
@@ -79,12 +80,14 @@ private:
     void sums() const {
         Func sum = l.sum, dot = l.dot;
         const Var which = sum.args()[2];
-        sum.compute_at(l.y, sweeps() ? sweep : task).reorder_storage({lane, row, tile, which, panel});
+        sum.compute_at(l.y, sweep).reorder_storage({lane, row, tile, which, panel});
         sum.bound_extent(lane, panel_columns).bound_extent(row, rows).vectorize(lane, lanes);
+        std::vector<Halide::VarOrRVar> order = {in_part, in_group, row, tile, part_of_panel, which, group, l.blocks.x};
+        if (tasks.in_order) std::rotate(order.end() - 3, order.end() - 1, order.end()); // blocks of terms first
         sum.update()
             .split(lane, part_of_panel, in_part, tasks.columns_per_tile)
             .split(panel, group, in_group, tasks.panels_per_tile, TailStrategy::RoundUp)
-            .reorder({in_part, in_group, row, tile, part_of_panel, which, group, l.blocks.x})
+            .reorder(order)
             .vectorize(in_part, lanes)
             .unroll(in_part)
             .unroll(in_group)
@@ -107,15 +110,10 @@ private:
     void operands() const {
         Func operand = l.operand, fed = l.fed, terms = l.terms;
         const Var part = fed.args()[1], word = fed.args()[2], which = fed.args()[3];
-        if (sweeps()) {
-            // A row's blocks one after the other: long reads. They are stored apart, as they are multiplied.
-            operand.compute_at(l.y, task).reorder_storage(dim, row, tile, block).reorder(dim, block, row, tile);
-        } else {
-            operand.compute_at(l.sum, l.blocks.x).hoist_storage(l.y, task);
-            one_of_each(operand, {block});
-        }
-        operand.bound_extent(row, rows);
-        operand.bound_storage(dim, dsl::packed_weight::terms_per_block + terms_between_rows)
+        // A row's blocks one after the other: long reads. They are stored apart, as they are multiplied.
+        operand.compute_at(l.y, task).reorder_storage(dim, row, tile, block).reorder(dim, block, row, tile);
+        operand.bound_extent(row, rows)
+            .bound_storage(dim, dsl::packed_weight::terms_per_block + terms_between_rows)
             .vectorize(dim, lanes, TailStrategy::GuardWithIf);
         const int parts = l.parts_of_word();
         one_of_each(fed, {word, which, block});
@@ -135,10 +133,6 @@ private:
     }
 };
 
-} // namespace
-
-namespace {
-
 bool many_registers(const Machine &machine) { return machine.vector_registers >= 32; }
 
 dsl::LinearBlocking blocking_of(const Machine &machine, const std::string &schedule, int rows_per_tile) {
@@ -146,13 +140,18 @@ dsl::LinearBlocking blocking_of(const Machine &machine, const std::string &sched
     dsl::LinearBlocking blocking;
     blocking.rows_per_tile = rows_per_tile;
     if (machine.bfloat16_pairs) blocking.products = {true, vdpbf16ps};
-    blocking.words_ahead = tuned.words_ahead, blocking.level_ahead = tuned.level_ahead;
-    // Of four panels the next is another's, read before: asking for it makes a row of f32 9 % slower.
-    blocking.into_next_panel = tuned.panels <= 2;
+    blocking.words_ahead = tuned.words_ahead, blocking.nearness = tuned.nearness, blocking.panels_at_once = tuned.panels;
     return blocking;
 }
 
-Expr tasks_of(const Expr &count, int per_task) { return (count + per_task - 1) / per_task; }
+Expr parts_of(const Expr &count, int per_part) { return (count + per_part - 1) / per_part; }
+
+// Few rows: memory is the limit, and reading goes on from the first word of a task to the last.
+void stream_weights(const dsl::Linear &l, const Machine &machine, const std::string &schedule, int tiles, int columns_per_tile) {
+    const int panels = tuned_weight_streams(machine, schedule).panels;
+    const Expr groups = clamp(parts_of(l.inputs.columns_per_task, panels * panel_columns), 1, most_panels / panels);
+    LinearSchedules(l, machine, {tiles, groups * panels, most_panels, columns_per_tile, panels, true}).apply();
+}
 
 } // namespace
 
@@ -166,29 +165,24 @@ dsl::LinearBlocking tiles_blocking(const Machine &machine, int, const Expr &) {
 
 // No sum changes by the size of tasks. It has constant bounds, without which bounds inference would ask for rows before the first.
 void tiles_linear(const dsl::Linear &l, const Machine &machine) {
-    const int most_tiles = 64, most_panels = 128, panels_per_sweep = 4;
+    const int most_tiles = 64, panels_per_sweep = 4;
     const int panels_per_tile = tuned_weight_streams(machine, "linear_tiles").panels;
-    const Expr tiles_per_task = clamp(tasks_of(l.inputs.rows_per_task, l.blocking.rows_per_tile), 1, most_tiles);
-    const Expr panels_per_task = clamp(tasks_of(l.inputs.columns_per_task, panel_columns), panels_per_sweep, most_panels);
-    LinearSchedules(l, machine, {tiles_per_task, panels_per_task, 2 * machine.float_lanes, panels_per_tile, panels_per_sweep}).apply();
+    const Expr tiles_per_task = clamp(parts_of(l.inputs.rows_per_task, l.blocking.rows_per_tile), 1, most_tiles);
+    const Expr panels_per_task = clamp(parts_of(l.inputs.columns_per_task, panel_columns), panels_per_sweep, most_panels);
+    LinearSchedules(l, machine, {tiles_per_task, panels_per_task, panels_per_sweep, 2 * machine.float_lanes, panels_per_tile, false})
+        .apply();
 }
 
-// Memory is the limit: four streams of weights keep more of it busy than one (measured on Emerald Rapids: 13.3 GB/s with one, 16.6 with
-// four, where plain reading does 17.0). On Zen 5 two that read on into the next panel are 3 % faster, on Zen 4 four that are asked into
-// the second-level cache 10 %.
+// On Emerald Rapids four streams of weights keep more of the memory busy than one (measured: 13.3 GB/s with one, 16.6 with four, where
+// plain reading does 17.0). On Zen 5 two are 3 % faster than four; on Zen 4 one, that asks into the second-level cache, is 6 to 14 %
+// faster than four.
 dsl::LinearBlocking row_blocking(const Machine &machine, int, const Expr &) { return blocking_of(machine, "linear_row", 1); }
 
-void row_linear(const dsl::Linear &l, const Machine &machine) {
-    const int panels = tuned_weight_streams(machine, "linear_row").panels;
-    LinearSchedules(l, machine, {1, panels, panel_columns, panels}).apply();
-}
+void row_linear(const dsl::Linear &l, const Machine &machine) { stream_weights(l, machine, "linear_row", 1, panel_columns); }
 
 dsl::LinearBlocking rows_blocking(const Machine &machine, int, const Expr &) { return blocking_of(machine, "linear_rows", 4); }
 
-void rows_linear(const dsl::Linear &l, const Machine &machine) {
-    const int panels = tuned_weight_streams(machine, "linear_rows").panels;
-    LinearSchedules(l, machine, {2, 2, 2 * machine.float_lanes, panels}).apply();
-}
+void rows_linear(const dsl::Linear &l, const Machine &machine) { stream_weights(l, machine, "linear_rows", 2, 2 * machine.float_lanes); }
 
 // Two tiles of four rows wait for memory, and then for the multiply-adds: all rows at once do both at a time, where there are registers
 // for their sums.
@@ -197,8 +191,7 @@ dsl::LinearBlocking eight_rows_blocking(const Machine &machine, int, const Expr 
 }
 
 void eight_rows_linear(const dsl::Linear &l, const Machine &machine) {
-    const int panels = tuned_weight_streams(machine, "linear_eight_rows").panels;
-    LinearSchedules(l, machine, {many_registers(machine) ? 1 : 2, 2, 2 * machine.float_lanes, panels}).apply();
+    stream_weights(l, machine, "linear_eight_rows", many_registers(machine) ? 1 : 2, 2 * machine.float_lanes);
 }
 
 } // namespace attune::schedules::x86
