@@ -1,7 +1,6 @@
 #include "kv_cache.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <numeric>
 #include <utility>
 
@@ -9,15 +8,6 @@
 #include "tensor.h"
 
 namespace attune::runtime {
-
-PoolMemory::~PoolMemory() { std::free(data_); }
-
-bool PoolMemory::allocate(int64_t bytes) {
-    constexpr size_t alignment = 64;
-    const size_t rounded = (static_cast<size_t>(bytes) + alignment - 1) / alignment * alignment;
-    data_ = static_cast<char *>(std::aligned_alloc(alignment, std::max(rounded, alignment)));
-    return data_ != nullptr;
-}
 
 namespace {
 
@@ -65,7 +55,7 @@ Status KvCache::add_pool(int64_t pages, int64_t heads, int64_t dim, attune_type 
     pool.token_bytes = std::max<int64_t>(dim, 1) * static_cast<int64_t>(element_size(type));
     ATTUNE_TRY(check_count("the cache", {pages, heads, page_tokens_, pool.token_bytes}));
     pool.run_bytes = page_tokens_ * pool.token_bytes, pool.page_bytes = heads * pool.run_bytes;
-    if (!pool.memory.allocate(pages * pool.page_bytes))
+    if (!pool.memory.allocate(static_cast<size_t>(pages * pool.page_bytes)))
         return fail(ATTUNE_OUT_OF_MEMORY, "the cache's {} bytes for part {} of {} can't be had", pages * pool.page_bytes, pools_.size() + 1,
                     layers_ * pools_per_layer_);
     pool.tensor = attune_contiguous(pool.memory.data(), type, dim > 0 ? 4 : 3, extent);

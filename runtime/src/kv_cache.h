@@ -7,28 +7,14 @@
 #include <vector>
 
 #include "attune/attune.h"
+#include "page_memory.h"
 #include "status.h"
 
 namespace attune::runtime {
 
-/** Uninitialised memory at a multiple of 64 bytes. Pages that are never written cost no more than addresses. */
-class PoolMemory {
-public:
-    PoolMemory() = default;
-    ~PoolMemory();
-    PoolMemory(PoolMemory &&other) noexcept : data_(other.data_) { other.data_ = nullptr; }
-    PoolMemory &operator=(PoolMemory &&) = delete;
-
-    bool allocate(int64_t bytes);
-    char *data() const { return data_; }
-
-private:
-    char *data_ = nullptr;
-};
-
 /** A part of one layer's cache, keys or values or the scales of either: `page_bytes` a page. */
 struct Pool {
-    PoolMemory memory;
+    PageMemory memory;
     attune_tensor tensor;                       // [P,Hkv,S,D], or [P,Hkv,S] of scales
     int64_t token_bytes, run_bytes, page_bytes; // of a token of one head, of S of them, of all heads
 };

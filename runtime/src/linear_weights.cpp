@@ -1,8 +1,6 @@
 #include "linear_weights.h"
 
 #include <algorithm>
-#include <cstring>
-#include <sys/mman.h>
 
 #include "call.h"
 #include "floats.h"
@@ -12,8 +10,6 @@ namespace attune::runtime {
 
 namespace {
 
-// Large weights are read at the speed of memory only where few pages have to be looked up.
-constexpr size_t huge_page = size_t{1} << 21;
 constexpr int64_t words_at_once = 64; // a block of a panel, which stays in the first-level cache while its columns are filled in
 
 uint32_t rounded_half(float value) { return bfloat16_bits(value); }
@@ -61,19 +57,14 @@ Status PackedWeights::allocate(attune_type dtype, int64_t out, int64_t in, int64
     dtype_ = dtype, matrices_ = matrices;
     panels_ = (out + panel_columns - 1) / panel_columns;
     words_per_column_ = dtype == ATTUNE_BF16 ? (in + 1) / 2 : in;
-    const size_t alignment = bytes() >= huge_page ? huge_page : 64;
-    const size_t size = (bytes() + alignment - 1) / alignment * alignment;
-    words_.reset(static_cast<uint32_t *>(std::aligned_alloc(alignment, size)));
-    if (!words_) return out_of_memory("the packed weight", static_cast<int64_t>(size));
-    if (alignment == huge_page) madvise(words_.get(), size, MADV_HUGEPAGE); // a wish: it may be refused
-    std::memset(words_.get(), 0, size);
+    if (!memory_.allocate(bytes())) return out_of_memory("the packed weight", static_cast<int64_t>(bytes()));
     return {};
 }
 
 void PackedWeights::pack(const attune_tensor &weight, int64_t matrix, int64_t first_panel) {
     const int64_t panels = (weight.extent[0] + panel_columns - 1) / panel_columns;
     for (int64_t panel = 0; panel < panels; ++panel) {
-        uint32_t *to = words_.get() + (first_panel + panel) * words_per_panel() + matrix * words_per_column_ * panel_columns;
+        uint32_t *to = words_of(first_panel + panel) + matrix * words_per_column_ * panel_columns;
         if (weight.type == ATTUNE_BF16)
             pack_panel<uint16_t>(weight, dtype_ == ATTUNE_BF16, panel, words_per_column_, to);
         else

@@ -3,9 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 
+#include "page_memory.h"
 #include "status.h"
 
 namespace attune::runtime {
@@ -20,7 +19,7 @@ public:
     /** Copies a weight, f32 or bf16 [out, in], into one of the matrices, from a panel on. */
     void pack(const attune_tensor &weight, int64_t matrix, int64_t first_panel = 0);
 
-    const void *data(int64_t first_panel = 0) const { return words_.get() + first_panel * words_per_panel(); }
+    const void *data(int64_t first_panel = 0) const { return words_of(first_panel); }
     attune_type dtype() const { return dtype_; }
     int64_t panels() const { return panels_; }
     int64_t words() const { return words_per_column_; }
@@ -28,12 +27,10 @@ public:
     size_t bytes() const { return static_cast<size_t>(panels_ * words_per_panel()) * sizeof(uint32_t); }
 
 private:
+    uint32_t *words_of(int64_t panel) const { return reinterpret_cast<uint32_t *>(memory_.data()) + panel * words_per_panel(); }
     int64_t words_per_panel() const { return matrices_ * words_per_column_ * panel_columns; }
 
-    struct Free {
-        void operator()(uint32_t *words) const { std::free(words); }
-    };
-    std::unique_ptr<uint32_t, Free> words_;
+    PageMemory memory_;
     attune_type dtype_ = ATTUNE_F32;
     int64_t panels_ = 0;
     int64_t words_per_column_ = 0;

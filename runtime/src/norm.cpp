@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "call.h"
 #include "elementwise.h"
 #include "error.h"
@@ -59,10 +61,17 @@ Status check_norm(const attune_norm_args &args) {
     return check_place(args.y, "y", args.residual, "residual");
 }
 
-/** A weight or bias as contiguous f32; `otherwise` in each place where there is none. */
-void copy_scale(const attune_tensor *scale, float otherwise, int64_t channels, float *to) {
+/** A weight or bias as contiguous f32, itself or a copy in `copy`; `otherwise` in each place where there is none. */
+const float *contiguous_scale(const attune_tensor *scale, float otherwise, int64_t channels, float *copy) {
+    if (!scale) {
+        std::fill_n(copy, channels, otherwise);
+        return copy;
+    }
+    const int64_t stride = effective_stride(*scale, 0);
+    if (scale->type == ATTUNE_F32 && stride == 1) return static_cast<const float *>(scale->data);
     for (int64_t c = 0; c < channels; ++c)
-        to[c] = scale ? float_at(scale->data, scale->type, c * effective_stride(*scale, 0)) : otherwise;
+        copy[c] = float_at(scale->data, scale->type, c * stride);
+    return copy;
 }
 
 Status add_residual(const attune_norm_args &args, Call &call) {
@@ -85,11 +94,11 @@ Status run_norm(const char *operation, const attune_norm_args &args, Call &call)
     const int64_t channels = args.x.extent[args.x.rank - 1];
     Scratch<float> scales(call);
     if (!scales.allocate(static_cast<size_t>(2 * channels))) return out_of_memory("the norm's weight", 8 * channels);
-    copy_scale(args.weight, 1, channels, scales.data());
-    copy_scale(args.bias, 0, channels, scales.data() + channels);
+    const float *weights = contiguous_scale(args.weight, 1, channels, scales.data());
+    const float *biases = contiguous_scale(args.bias, 0, channels, scales.data() + channels);
     if (args.residual) ATTUNE_TRY(add_residual(args, call));
     const attune_tensor &from = args.residual ? *args.sum : args.x;
-    HalideBuffer weight(scales.data(), ATTUNE_F32, {{channels, 1}}), bias(scales.data() + channels, ATTUNE_F32, {{channels, 1}});
+    HalideBuffer weight(weights, ATTUNE_F32, {{channels, 1}}), bias(biases, ATTUNE_F32, {{channels, 1}});
     float epsilon = args.epsilon;
     return LeadingRows({&from, &args.y}).for_each([&](int64_t rows, const auto &stride, const auto &at) {
         HalideBuffer x(element_at(from, at[0]), from.type, {{rows, stride[0]}, {channels, 1}});

@@ -1,7 +1,11 @@
 #include "registry.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "cpu.h"
 #include "cuda_device.h"
@@ -19,12 +23,26 @@ bool equal(const char *a, const char *b) { return std::strcmp(a, b) == 0; }
 
 bool has_texts(const attune_kernel &kernel) { return kernel.mask[0] || kernel.score[0] || kernel.position[0]; }
 
-/** Calls visit(kernel) for the prebuilt kernels of an operation. Those with texts compiled in are run only by who names them. */
-template <typename Visit> void for_each_kernel(const char *operation, attune_device device, const Visit &visit) {
-    for (int32_t i = 0; i < attune_prebuilt_kernel_count; ++i) {
-        const attune_kernel &kernel = *attune_prebuilt_kernels[i];
-        if (kernel.device == device && equal(kernel.operation, operation) && !has_texts(kernel)) visit(kernel);
-    }
+using Kernels = std::vector<const attune_kernel *>;
+using KernelsByOperation = std::unordered_map<std::string_view, Kernels>;
+
+KernelsByOperation kernels_on(attune_device device) {
+    KernelsByOperation kernels;
+    for (int32_t i = 0; i < attune_prebuilt_kernel_count; ++i)
+        if (const attune_kernel &kernel = *attune_prebuilt_kernels[i]; kernel.device == device && !has_texts(kernel))
+            kernels[kernel.operation].push_back(&kernel);
+    return kernels;
+}
+
+/** The prebuilt kernels of an operation. Those with texts compiled in are run only by who names them. All kernels are looked through once:
+ * a norm or a rotary encoding asks at each call, and where its layer's weights have just passed through the caches, each kernel looked at
+ * is a wait for memory (a decoder's norm took 12 us, of which the kernel 1). */
+const Kernels &linked_kernels(const char *operation, attune_device device) {
+    static const KernelsByOperation cpu = kernels_on(ATTUNE_CPU), cuda = kernels_on(ATTUNE_CUDA);
+    static const Kernels none;
+    const KernelsByOperation &kernels = device == ATTUNE_CUDA ? cuda : cpu;
+    const auto found = kernels.find(operation);
+    return found == kernels.end() ? none : found->second;
 }
 
 void append_once(std::string &list, const char *word) {
@@ -34,13 +52,15 @@ void append_once(std::string &list, const char *word) {
 
 std::string schedules_of(const char *operation, attune_device device) {
     std::string list;
-    for_each_kernel(operation, device, [&](const attune_kernel &kernel) { append_once(list, kernel.schedule); });
+    for (const attune_kernel *kernel : linked_kernels(operation, device))
+        append_once(list, kernel->schedule);
     return list;
 }
 
 std::string kernels_of(const char *operation, attune_device device) {
     std::string list;
-    for_each_kernel(operation, device, [&](const attune_kernel &kernel) { append_once(list, kernel.name); });
+    for (const attune_kernel *kernel : linked_kernels(operation, device))
+        append_once(list, kernel->name);
     return list;
 }
 
@@ -77,15 +97,13 @@ Status check_gpu(const attune_kernel &kernel, int capability) {
 } // namespace
 
 bool is_prebuilt(const attune_kernel &kernel) {
-    bool found = false;
-    for_each_kernel(kernel.operation, kernel.device, [&](const attune_kernel &linked) { found = found || &linked == &kernel; });
-    return found;
+    const Kernels &kernels = linked_kernels(kernel.operation, kernel.device);
+    return std::find(kernels.begin(), kernels.end(), &kernel) != kernels.end();
 }
 
 bool has_schedule(const char *operation, const char *schedule, attune_device device) {
-    bool found = false;
-    for_each_kernel(operation, device, [&](const attune_kernel &kernel) { found = found || equal(kernel.schedule, schedule); });
-    return found;
+    const Kernels &kernels = linked_kernels(operation, device);
+    return std::any_of(kernels.begin(), kernels.end(), [&](const attune_kernel *kernel) { return equal(kernel->schedule, schedule); });
 }
 
 Status find_kernel(const KernelQuery &query, const attune_kernel *&found) {
@@ -96,9 +114,8 @@ Status find_kernel(const KernelQuery &query, const attune_kernel *&found) {
                     on_device(query), known);
     }
     const attune_kernel *best = nullptr;
-    for_each_kernel(query.operation, query.device, [&](const attune_kernel &kernel) {
-        if (fit(kernel, query) > (best ? fit(*best, query) : -1)) best = &kernel;
-    });
+    for (const attune_kernel *kernel : linked_kernels(query.operation, query.device))
+        if (fit(*kernel, query) > (best ? fit(*best, query) : -1)) best = kernel;
     if (!best) return no_kernel(query);
     ATTUNE_TRY(check_machine(*best, query.capability));
     found = best;
