@@ -55,6 +55,8 @@ struct AttentionInputs {
     Dropout dropout;
     bool count_panels = false; // declares Attention::counts
 
+    /** Whether anything but the mask comes between a score and its product: soft cap, biases, or a score that is compiled in. */
+    Halide::Expr changes_scores() const;
     /** Whether the tensors given let the query attend. */
     Halide::Expr tensors_allow(const Cell &cell) const;
     /** That, and whether a mask that is compiled in does. */
@@ -137,7 +139,7 @@ struct Operands {
     static constexpr int line_width = 4;
     // Packed: `dim` counts what Products packs of channels in q and k, `key` what it packs of keys in v.
     Halide::Func query_lines; // (dim, row, line, tile, head, batch): lines of a few channels, as the caller stores them
-    Halide::Func query;       // (row, dim, tile, head, batch): rows side by side; scaled, but for pairs
+    Halide::Func query;       // (row, dim, tile, head, batch): rows side by side; see scaled_query()
     Halide::Func key;         // (dim, key, block, task, head, batch)
     Halide::Func value;       // (dim, key, block, task, head, batch), zero past Dv
     Halide::Func value_lane;  // (dim, block, task, head, batch): largest bits of |v|, by lane
@@ -154,7 +156,7 @@ struct NextTaskMemory {
 };
 
 /** The scores of a tile x block, transposed: rows of the tile side by side. Only listed panels, one after another in their list's order.
- * -inf where masked. */
+ * -inf where masked. What is left of the scale is to come (scale_left()). */
 struct Scores {
     Halide::Func dot;             // (row, lane, slot, tile, block, head, batch)
     Halide::Func relative_window; // (distance, tile, block, head, batch): what of `relative` the tile x block needs
@@ -172,7 +174,8 @@ struct Scores {
 struct BlockState {
     Halide::Func lane_maximum; // (row, lane, tile, block, head, batch)
     Halide::Func maximum;      // (row, tile, block, head, batch)
-    Halide::Func weight;       // (row, slot key, tile, block, head, batch): e^((s - maximum) / T), packed
+    Halide::Func exponent;     // (row, which, tile, block, head, batch): of pairs, by Exponent
+    Halide::Func weight;       // (row, slot key, tile, block, head, batch): e^((s - maximum) / T), packed; of pairs sqrt 2 times that
     Halide::Func lane_sum;     // (row, lane, tile, block, head, batch): of the weights as packed
     Halide::Func sum;          // (row, tile, block, head, batch)
     Halide::Func kept;         // (row, slot key, tile, block, head, batch): dropout's 1 or 0; only where it is used
@@ -181,6 +184,7 @@ struct BlockState {
     // The stages of `output`, in order. All v finite, a stage for each part of the rows; that and dropout; some v Inf or NaN.
     std::vector<Halide::RDom> finite_keys;
     Halide::RDom dropped_keys, careful_keys;
+    enum Exponent { row_scale, row_reference };
 };
 
 /** The fold over blocks, and what comes of it. */

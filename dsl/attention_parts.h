@@ -16,6 +16,23 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
 Fold fold(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels, const BlockState &partial,
           const Halide::Expr &padded_value_dim);
 
+/** Of q as Products packs it: what the product takes. */
+Halide::Expr scaled_query(const AttentionInputs &in, const Products &products, const Halide::Expr &packed);
+
+/** What Scores::masked is still to be multiplied with: to be scores, and to be exponents of 2. */
+Halide::Expr scale_left(const AttentionInputs &in, const Products &products);
+Halide::Expr exponent_scale(const AttentionInputs &in, const Products &products);
+
+/** Of pairs: what a row's scores are multiplied with, and what is then taken off, for exponents of 2 of at most about 0: one instruction
+ * for both. The maximum's product is rounded, by 2^-24 of itself, and all keys of a block are relative to what it is then. Weights are sqrt
+ * 2 times their powers (exp2_half_to_bfloat16). By BlockState::Exponent. */
+Halide::Expr exponent(const Halide::Expr &which, const Halide::Expr &maximum, const Halide::Expr &base2);
+
+/** What a state is multiplied with as it merges into one of the given maximum: e^((its maximum - maximum) / T). Of pairs, one that
+ * `is_added` from a block loses the sqrt 2: as the number of bf16, so that one key alone weighs 1. */
+Halide::Expr state_factor(const Products &products, const Halide::Expr &is_added, const Halide::Expr &of_state, const Halide::Expr &maximum,
+                          const Halide::Expr &base2);
+
 /** What the sum and a query head's sink make of a row's state of all keys, by Fold::Closing. `attends`: whether the row may attend to any
  * key; read where the sum is 0. */
 Halide::Expr closing(const AttentionInputs &in, const Halide::Expr &which, const Halide::Expr &maximum, const Halide::Expr &sum,

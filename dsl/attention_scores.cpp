@@ -72,7 +72,6 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
                RDom(0, padded_value_dim / step, 0, packed_keys, "value_steps"),
                RDom(0, step, "value_lanes")};
 
-    // In f32 the scale goes with q, once for all keys. Pairs hold q as it is, so that it isn't rounded.
     const int width = Operands::line_width;
     Halide::Var dim_of_line("dim_of_line"), line("line");
     auto query = [&](const Expr &channel) { return in.query_channel(channel, query_of(in, blocking, row), head, batch); };
@@ -80,7 +79,7 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
     const Expr inside = can_prove(dims % width == 0) ? of_line : min(of_line, dims - 1);
     o.query_lines(dim_of_line, row, line, tile, head, batch) = packed_channel(in, products, in.query, inside, query);
     Expr packed_query = o.query_lines(dim % width, row, dim / width, tile, head, batch);
-    o.query(row, dim, tile, head, batch) = products.pairs ? packed_query : packed_query * in.scale;
+    o.query(row, dim, tile, head, batch) = scaled_query(in, products, packed_query);
 
     // Whole panels are copied, so a few keys on either side of the task's own come along. Past the last key it is repeated: its
     // scores are masked. Only what is needed is defined.
@@ -156,26 +155,34 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
     // Each stage runs only where it has something to do, so what is not asked for costs nothing.
     at(key) = Halide::undef<float>();
     const RDom store = all_keys("store_keys", always);
-    Expr dot = s.dot(row, store.x, store.y, tile, block, head, batch);
-    stored(store) = blocking.products.pairs ? dot * in.scale : dot;
+    stored(store) = s.dot(row, store.x, store.y, tile, block, head, batch);
     s.updates = {{Scores::store, store}};
+    // The first stage that changes scores gives those of pairs their scale.
+    Expr is_scaled = blocking.products.pairs ? Halide::Internal::const_false() : always;
+    auto scaled = [&](const RDom &r, const Expr &used) {
+        Expr score = stored(r) * select(is_scaled, 1.0f, abs(in.scale));
+        is_scaled = is_scaled || used;
+        return score;
+    };
 
-    const RDom cap = all_keys("cap_keys", in.softcap > 0.0f);
-    stored(cap) = softcap(stored(cap), in.softcap);
+    const Expr use_cap = in.softcap > 0.0f, use_relative = in.use_relative != 0, use_bias = in.use_bias != 0;
+    const RDom cap = all_keys("cap_keys", use_cap);
+    stored(cap) = softcap(scaled(cap, use_cap), in.softcap);
     s.updates.push_back({Scores::cap, cap});
 
     declare_relative_window(s, in, blocking);
-    const RDom relative = all_keys("relative_keys", in.use_relative != 0);
-    stored(relative) += s.relative_window(row + blocking.keys_of_panels() - 1 - in_block(relative), tile, block, head, batch);
+    const RDom relative = all_keys("relative_keys", use_relative);
+    stored(relative) = scaled(relative, use_relative) +
+                       s.relative_window(row + blocking.keys_of_panels() - 1 - in_block(relative), tile, block, head, batch);
     s.updates.push_back({Scores::relative, relative});
 
-    const RDom bias = all_keys("score_bias_keys", in.use_bias != 0);
-    stored(bias) = add_bias(stored(bias), panels.bias.rows(row, in_block(bias), tile, block, head, batch));
+    const RDom bias = all_keys("score_bias_keys", use_bias);
+    stored(bias) = add_bias(scaled(bias, use_bias), panels.bias.rows(row, in_block(bias), tile, block, head, batch));
     s.updates.push_back({Scores::bias, bias});
 
     if (in.score) {
         const RDom own = all_keys("own_keys", always);
-        stored(own) = (*in.score)(stored(own), cell(own));
+        stored(own) = (*in.score)(scaled(own, always), cell(own));
         s.updates.push_back({Scores::own, own});
     }
 

@@ -65,6 +65,7 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
     const int panel_keys = blocking.keys_per_panel, packed_keys = panel_keys / products.depth();
     BlockState b;
     b.lane_maximum = Func("lane_maximum"), b.maximum = Func("block_maximum"), b.weight = Func("weight");
+    b.exponent = Func("exponent");
     b.lane_sum = Func("lane_sum"), b.sum = Func("block_sum"), b.kept = Func("kept"), b.output = Func("block_output");
     b.lanes = RDom(0, panel_keys, "lanes"), b.sum_lanes = RDom(0, packed_keys, "sum_lanes");
     auto slots = [&](const char *name) {
@@ -85,12 +86,16 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
     over_all(b.maximum) = max(over_all(b.maximum), by_lane(b.lane_maximum, b.lanes));
 
     b.weight_keys = listed_keys(blocking, panels, "weight_keys", Halide::Internal::const_true(), products.depth());
-    Expr k = b.weight_keys.y * packed_keys + b.weight_keys.x, scale = base2_scale(in.temperature);
+    const Expr k = b.weight_keys.y * packed_keys + b.weight_keys.x, base2 = exponent_scale(in, products);
+    const Halide::Var which("which");
+    auto of_exponent = [&](const Expr &which) -> Halide::FuncRef { return b.exponent(row, which, tile, block, head, batch); };
+    if (products.pairs) of_exponent(which) = exponent(which, over_all(b.maximum), base2);
+    auto pair_weight = [&](const Expr &key) {
+        return exp2_half_to_bfloat16(score(key) * of_exponent(BlockState::row_scale) - of_exponent(BlockState::row_reference));
+    };
     weight(key) = Halide::undef(products.type());
-    weight(k) = products.pack([&](int which) {
-        return products.pairs ? relative_weight_in_bfloat16(score(2 * k + which), over_all(b.maximum), scale)
-                              : relative_weight(score(k), over_all(b.maximum), scale);
-    });
+    weight(k) = products.pairs ? products.pack([&](int nth) { return pair_weight(2 * k + nth); })
+                               : relative_weight(score(k), over_all(b.maximum), base2);
 
     b.sum_slots = slots("sum_slots");
     by_lane(b.lane_sum, lane) = 0.0f;

@@ -48,6 +48,8 @@ Expr strict_equal(const Expr &a, const Expr &b) { return intrinsic(Call::strict_
 
 Expr strict_subtract(const Expr &a, const Expr &b) { return intrinsic(Call::strict_sub, a.type(), {a, b}); }
 
+Expr strict_multiply(const Expr &a, const Expr &b) { return intrinsic(Call::strict_mul, a.type(), {a, b}); }
+
 Expr magnitude_bits(const Expr &x) { return Halide::reinterpret<int32_t>(x) & 0x7fffffff; }
 
 Expr branch(const Expr &condition, const Expr &then, const Expr &otherwise) {
@@ -66,18 +68,19 @@ Expr exp2_scaled(const Expr &x, const Expr &scale) {
     return select(strict_less(shifted, round_shift - 125.0f), 0.0f, power * whole);
 }
 
-Expr exp2_scaled_to_bfloat16(const Expr &x, const Expr &scale) {
-    // As above, but for half a step: with n the whole number nearest to x * scale - 1/2, the fraction's power 2^(f + 1/2) lies in one
-    // binade, [1, 2], where half an ulp of bf16 is 2^-8: added to the constant, it makes of cutting bits off rounding to nearest. The
-    // polynomial is the minimax fit, within 7.5e-5. At the lower end n + 127 = 0, and the shifted bits are the number 0.
+Expr exp2_half_to_bfloat16(const Expr &x) {
+    // As above, but with n the whole number nearest to x the fraction's power 2^(f + 1/2) lies in one binade, [1, 2], where half an ulp of
+    // bf16 is 2^-8: added to the constant, it makes of cutting bits off rounding to nearest. The polynomial is the minimax fit, within
+    // 7.5e-5. At the lower end n + 127 = 0, and the shifted bits are the number 0.
     const float round_shift = 12582912.0f + 127.0f, lowest = -127.0f, half_ulp = 0.00390625f;
-    Expr unbounded = x * scale - 0.5f;
-    Expr power_of = select(strict_less(unbounded, lowest), lowest, unbounded);
+    Expr power_of = select(strict_less(x, lowest), lowest, x);
     Expr shifted = power_of + round_shift;
     Expr fraction = power_of - strict_subtract(shifted, round_shift);
     Expr power = horner(fraction, {1.41411185f + half_ulp, 0.9804191f, 0.343103945f, 0.0780245215f});
     return power * Halide::reinterpret<float>(Halide::reinterpret<int32_t>(shifted) << 23);
 }
+
+Expr exp2_scaled_to_bfloat16(const Expr &x, const Expr &scale) { return exp2_half_to_bfloat16(x * scale - 0.5f); }
 
 Expr natural_log(const Expr &x) {
     Expr infinity = Halide::Float(32).max();

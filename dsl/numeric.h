@@ -19,11 +19,12 @@ Halide::Expr horner(const Halide::Expr &x, const std::vector<float> &coefficient
 /** A float quiet NaN. */
 Halide::Expr nan_value();
 
-/** a < b, a == b and a - b exactly as IEEE 754 says, NaN included. Halide's own operators assume there is no NaN or Inf, and
+/** a < b, a == b, a - b and a * b exactly as IEEE 754 says, NaN included. Halide's own operators assume there is no NaN or Inf, and
  * `strict_float` would take the whole expression's fused multiply-adds with it; these are strict at this one operation. */
 Halide::Expr strict_less(const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr strict_equal(const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr strict_subtract(const Halide::Expr &a, const Halide::Expr &b);
+Halide::Expr strict_multiply(const Halide::Expr &a, const Halide::Expr &b);
 
 /** The bits of |x| as an integer: they order as |x| does, with Inf and NaN on top, and no floating-point assumption can hide a NaN. */
 Halide::Expr magnitude_bits(const Halide::Expr &x);
@@ -34,6 +35,9 @@ Halide::Expr branch(const Halide::Expr &condition, const Halide::Expr &then, con
 /** 2^(x * scale) for x * scale <= 0, in f32; at most 2 ulp of the exact value of the f32 product.
  * Exactly 0 below 2^-125.5, NaN for NaN, 1 for 0. */
 Halide::Expr exp2_scaled(const Halide::Expr &x, const Halide::Expr &scale);
+
+/** 2^(x + 1/2) for x <= 0, as below. */
+Halide::Expr exp2_half_to_bfloat16(const Halide::Expr &x);
 
 /** 2^(x * scale) for x * scale <= 0, whose upper 16 bits are the nearest number of bf16: the f32 rounded is within 2^-13 of the exact
  * value, relative. 1 for 0, exactly 0 below 2^-126, NaN for NaN. */

@@ -254,6 +254,12 @@ private:
         kept.bound_extent(key, a.blocking.keys_per_block);
         rows_innermost(weight, 0, p.weight_keys, lanes);
         weight.update().unroll(row);
+        if (a.blocking.products.pairs) {
+            Func exponent = p.exponent;
+            per_tile(exponent);
+            const Var which = exponent.args()[1];
+            exponent.bound(which, 0, 2).bound_extent(row, rows).reorder(row, which).vectorize(row, lanes).unroll(row).unroll(which);
+        }
         rows_innermost(kept, 0, p.kept_keys, lanes);
         kept.update().never_partition_all();
         // Up to four keys share one run of the generator.

@@ -94,6 +94,54 @@ TEST_P(AttentionTypes, UnderSoftcapScaleTemperatureAndDropout) {
     expect_within(2, p);
 }
 
+TEST_P(AttentionTypes, AnyFiniteScaleAndTemperature) {
+    for (float scale : {0.0f, -0.0f, -0.3f, 3.0f, -30.0f, 1e-38f}) {
+        AttentionProblem p = half_problem(9, 700);
+        p.mask = "prefix(690)", p.scale = scale;
+        expect_within(2, p);
+        p.scale = std::clamp(scale, -0.3f, 0.3f), p.temperature = 0.01f;
+        expect_within(2, p);
+    }
+}
+
+/** The key of the largest score alone is left, whichever block it is in. */
+TEST_P(AttentionTypes, AScaleWithoutMeasurePicksTheLargest) {
+    for (float scale : {1e12f, -1e12f, 1e30f}) {
+        AttentionProblem p = half_problem(9, 700);
+        p.mask = "prefix(690)", p.scale = scale;
+        const HalfRun got = run(p);
+        ASSERT_TRUE(got.status.ok()) << got.status.message;
+        EXPECT_TRUE(agrees(got.out, attention_in_double(p).out, {1e-6})) << scale;
+    }
+}
+
+/** What all scores of a row have in common cancels, however large: also where the largest is in another block than the rest. */
+TEST_P(AttentionTypes, ALevelOfAllScoresChangesNothing) {
+    AttentionProblem p = half_problem(5, 1300);
+    p.scale = 0.5f;
+    p.q.fill(0), p.k.fill(0);
+    for (int64_t b = 0; b < p.batch(); b++)
+        for (int64_t h = 0; h < 2; h++)
+            for (int64_t j = 0; j < p.keys(); j++) {
+                p.k(b, h, j, 0) = 256, p.k(b, h, j, 1) = j < 600 ? -4.0f - j % 3 : j < 1200 ? -2.0f - j % 5 : j % 2;
+                for (int64_t d = 0; d < p.value_dim(); d++)
+                    p.v(b, h, j, d) = j < 600 ? 3 : j < 1200 ? -1 : 1;
+            }
+    auto at_level = [&](float level) {
+        for (int64_t b = 0; b < p.batch(); b++)
+            for (int64_t h = 0; h < p.query_heads(); h++)
+                for (int64_t i = 0; i < p.queries(); i++)
+                    p.q(b, h, i, 0) = level, p.q(b, h, i, 1) = 1;
+        return run(p);
+    };
+    const HalfRun low = at_level(0);
+    for (float level : {1.0f, -40.0f, 1024.0f, 6016.0f, -8192.0f}) {
+        const HalfRun high = at_level(level);
+        ASSERT_TRUE(high.status.ok()) << high.status.message;
+        EXPECT_TRUE(agrees(high.out, low.out, {0.004})) << level;
+    }
+}
+
 /** Also where a masked key shares a pair with one that counts. */
 TEST_P(AttentionTypes, WhatIsMaskedChangesNoBit) {
     expect_padding_changes_no_bit(half_problem(25, 97), [this](const AttentionProblem &p) { return run(p); });

@@ -1,0 +1,61 @@
+// Where scores get their scale, and the exponents of their weights.
+//
+// Products of numbers have it in q, once for all keys. Pairs hold q as it is, so that it isn't rounded, but for the sign of the scale: the
+// largest score stays that of the largest product. Its size goes with the exponential, unless something comes between that takes scores as
+// they are.
+#include "dsl/attention_parts.h"
+#include "dsl/numeric.h"
+#include "dsl/softmax.h"
+
+namespace attune::dsl {
+
+using Halide::Expr;
+
+namespace {
+
+constexpr float weight_of_largest = 1.4140625f; // sqrt 2, as bf16
+
+// Where the rounding of a maximum would be more than a weight can hold, a smaller scale serves: any smaller score is 2^-24 of it below, and
+// still weighs less than 2^-63 of it.
+Expr row_scale(const Expr &reference, const Expr &base2) {
+    const float most = 1073741824.0f, least_score = 1e-28f;
+    return min(base2, most / max(abs(reference), least_score));
+}
+
+} // namespace
+
+Expr AttentionInputs::changes_scores() const {
+    return score ? Halide::Internal::const_true() : softcap > 0.0f || use_relative != 0 || use_bias != 0;
+}
+
+Expr scaled_query(const AttentionInputs &in, const Products &products, const Expr &packed) {
+    if (!products.pairs) return packed * in.scale;
+    const uint32_t signs = 0x80008000u;
+    return packed ^ select(in.scale < 0.0f, Expr(signs), Expr(0u));
+}
+
+Expr scale_left(const AttentionInputs &in, const Products &products) {
+    return products.pairs ? select(in.changes_scores(), 1.0f, abs(in.scale)) : 1.0f;
+}
+
+Expr exponent_scale(const AttentionInputs &in, const Products &products) {
+    const Expr base2 = base2_scale(in.temperature);
+    // Beyond these bounds softmax is the arg max, or the plain mean, already, and what is 0 or infinite here would make NaN of a masked
+    // score.
+    return products.pairs ? clamp(scale_left(in, products) * base2, 1e-37f, 1e37f) : base2;
+}
+
+Expr exponent(const Expr &which, const Expr &maximum, const Expr &base2) {
+    const Expr reference = reference_score(maximum), scale = row_scale(reference, base2);
+    return branch(which == int(BlockState::row_scale), scale, strict_multiply(reference, scale));
+}
+
+Expr state_factor(const Products &products, const Expr &is_added, const Expr &of_state, const Expr &maximum, const Expr &base2) {
+    if (!products.pairs) return relative_weight(of_state, maximum, base2);
+    // Each product rounded by itself, as those that the weights are relative to were.
+    const Expr reference = reference_score(maximum), scale = row_scale(reference, base2);
+    const Expr factor = exp2_scaled(strict_subtract(strict_multiply(of_state, scale), strict_multiply(reference, scale)), 1.0f);
+    return select(is_added, factor * (1 / weight_of_largest), factor);
+}
+
+} // namespace attune::dsl
