@@ -18,8 +18,8 @@
 #   VALUE_DIM n       Dv, the width of values; HEAD_DIM by default
 #   DTYPE type        of q, k, v and out: f32 (default), f16 or bf16
 #   DEVICE name       cpu (default), or cuda, for plans of ATTUNE_CUDA
-#   SCHEDULE name     flash (default) or another schedule of attention; on cuda simt (f32, f16), mma (f16, bf16), wgmma (likewise) or
-#                     split_kv, by default simt for f32 and mma for the others
+#   SCHEDULE name     flash (default) or another schedule of attention; on cuda simt, mma (f16, bf16), wgmma (likewise) or split_kv, by
+#                     default mma for f16 and bf16 of a width that tensor cores have kernels for, simt otherwise
 #   ARCHITECTURES numbers...  on cuda: compute capabilities there is machine code for, 80 90; by default those of the prebuilt kernels,
 #                     75 80 86 89 90, of them from 80 on for tensor cores, and 90a alone for wgmma. Without NVIDIA's ptxas the kernel holds
 #                     PTX for the lowest alone, which the driver compiles when it first runs, and CMake says so
@@ -222,12 +222,17 @@ macro(_attune_check_cuda_kernel)
     if(NOT arg_VALUE_DIM STREQUAL arg_HEAD_DIM)
         message(FATAL_ERROR "${call}: VALUE_DIM is ${arg_VALUE_DIM}; on cuda it must be HEAD_DIM, ${arg_HEAD_DIM}.")
     endif()
-    set(schedules_of_f32 simt split_kv)
-    set(schedules_of_f16 mma wgmma split_kv simt)
-    set(schedules_of_bf16 mma wgmma split_kv)
-    list(GET schedules_of_${arg_DTYPE} 0 usual)
+    set(schedules mma wgmma split_kv simt)
+    set(tensor_core_widths 64 96 128 192 256)
+    set(usual mma)
+    if(arg_DTYPE STREQUAL "f32")
+        set(schedules simt split_kv)
+    endif()
+    if(arg_DTYPE STREQUAL "f32" OR NOT arg_HEAD_DIM IN_LIST tensor_core_widths)
+        set(usual simt)
+    endif()
     _attune_default(SCHEDULE ${usual})
-    _attune_check_known(SCHEDULE "${arg_SCHEDULE}" " on cuda, with DTYPE ${arg_DTYPE}," ${schedules_of_${arg_DTYPE}})
+    _attune_check_known(SCHEDULE "${arg_SCHEDULE}" " on cuda, with DTYPE ${arg_DTYPE}," ${schedules})
     set(known_architectures 75 80 86 87 89 90)
     set(usual_architectures 75 80 86 89 90)
     if(arg_SCHEDULE STREQUAL "wgmma")
@@ -251,7 +256,7 @@ macro(_attune_check_cuda_width)
             message(FATAL_ERROR "${call}: HEAD_DIM is ${arg_HEAD_DIM}; on cuda it must be at most 256.")
         endif()
     else()
-        _attune_check_known(HEAD_DIM "${arg_HEAD_DIM}" " with SCHEDULE ${arg_SCHEDULE}" 64 96 128 192 256)
+        _attune_check_known(HEAD_DIM "${arg_HEAD_DIM}" " with SCHEDULE ${arg_SCHEDULE}" ${tensor_core_widths})
     endif()
 endmacro()
 

@@ -69,7 +69,7 @@ Status encode_on_device(const Encoding &e, const Positions &p, const attune_tens
     CudaDevice device;
     ATTUNE_TRY(find_cuda_device(device));
     const attune_kernel *apply = nullptr, *make = nullptr;
-    ATTUNE_TRY(find_elementwise(apply_operation(e), schedule, ATTUNE_CUDA, call, apply));
+    ATTUNE_TRY(find_elementwise(apply_operation(e), schedule, ATTUNE_CUDA, call, apply, x.type));
     ATTUNE_TRY(find_elementwise(table_operation(e), schedule, ATTUNE_CUDA, call, make));
     if (!has_elements(x)) return {};
     DevicePositions numbers(device, call);

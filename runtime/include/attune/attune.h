@@ -297,7 +297,7 @@ typedef enum attune_rotary_layout {
 
 typedef struct attune_rotary_args {
     size_t struct_size;
-    attune_tensor x, y; /* same shape, f32 or (CPU) f16 or bf16, rank 2 to 4: [..., tokens, dim]; innermost stride 1; y may be x itself */
+    attune_tensor x, y; /* same shape, f32, f16 or bf16, rank 2 to 4: [..., tokens, dim]; innermost stride 1; y may be x itself */
     double base;        /* > 0; 10000 by default */
     attune_rotary_layout layout;
     int64_t rotary_dim;             /* even, <= dim: the leading channels rotated; 0: all of dim */

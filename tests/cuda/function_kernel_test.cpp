@@ -1,0 +1,246 @@
+// Softmax and its kin, merging, slopes and positions on a GPU, against float64.
+#include <cmath>
+#include <string>
+#include <tuple>
+
+#include "attune/attune.hpp"
+#include "compare.h"
+#include "device_memory.h"
+#include "kernels.h"
+#include "merge_oracle.h"
+#include "position_oracle.h"
+#include "random.h"
+#include "relative_oracle.h"
+#include "softmax_oracle.h"
+#include "typed_tensor.h"
+
+namespace attune::test {
+namespace {
+
+bool is_linked(const std::string &operation, attune_type type = ATTUNE_F32) {
+    for (int32_t index = 0; index < attune_kernel_count(); index++) {
+        const attune_kernel &kernel = *attune_kernel_at(index);
+        if (kernel.operation == operation && kernel.dtype == type && kernel.device == ATTUNE_CUDA) return true;
+    }
+    return false;
+}
+
+/** Calls run(y on the device), and brings y back. */
+template <typename Run> void run_into(DeviceMemory &memory, const attune_tensor &y, const Run &run) {
+    const attune_tensor there = memory.upload(y);
+    const Status status = run(TensorView(there));
+    ASSERT_TRUE(status.ok()) << status.message;
+    memory.download(there, y);
+}
+
+class CudaAxis : public SeededTestWithParam<const char *> {
+protected:
+    void SetUp() override {
+        for (const char *suffix : {"", "_columns"})
+            if (!is_linked(std::string(GetParam()) + suffix)) GTEST_SKIP() << "no kernel of " << GetParam() << suffix << " is linked in";
+    }
+    AxisKind kind() const {
+        const std::string name = GetParam();
+        return name == "softmax" ? AxisKind::softmax : name == "log_softmax" ? AxisKind::log_softmax : AxisKind::log_sum_exp;
+    }
+    AxisProblem problem(const Extents &extents, int axis, const Layout &layout = {}) {
+        const Tensor<float> x(extents, layout);
+        random.fill_normal(x, 2);
+        return {kind(), x, axis};
+    }
+    void expect_right(const AxisProblem &p) const {
+        SCOPED_TRACE(std::to_string(p.x.extent[static_cast<size_t>(p.axis)]) + " along axis " + std::to_string(p.axis));
+        Extents extents = p.x.extent;
+        if (kind() == AxisKind::log_sum_exp) extents[static_cast<size_t>(p.axis)] = 1;
+        const Tensor<float> y(extents, {{}, 3});
+        DeviceMemory memory;
+        const TensorView x(memory.upload(p.x.view()));
+        TensorView mask;
+        if (p.mask.memory) mask = memory.upload(p.mask.view());
+        const TensorView *given = p.mask.memory ? &mask : nullptr;
+        run_into(memory, y.view(), [&](const TensorView &there) {
+            if (kind() == AxisKind::log_sum_exp) return log_sum_exp(x, there, {p.temperature, p.axis, given});
+            return softmax(x, there, {p.temperature, kind() == AxisKind::log_softmax, p.axis, given});
+        });
+        const std::vector<double> exact = along_axis_in_double(p);
+        const Tolerance tolerance = twice_rounded(exact, along_axis_in_float(p), std::max(1.0, largest_magnitude(exact)));
+        EXPECT_TRUE(agrees(to_double(y), exact, tolerance, 0.2));
+        EXPECT_TRUE(y.canaries_intact());
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Prebuilt, CudaAxis, ::testing::Values("softmax", "log_softmax", "log_sum_exp"),
+                         [](const auto &info) { return std::string(info.param); });
+
+TEST_P(CudaAxis, RowsAndColumns) {
+    for (int64_t length : {1, 31, 33, 1000, 5000})
+        expect_right(problem({3, length}, 1));
+    for (auto [length, columns] : {std::pair<int64_t, int64_t>{1, 1}, {37, 131}, {300, 5}, {2, 64}})
+        expect_right(problem({2, length, columns}, 1));
+    expect_right(problem({2, 5, 3, 19}, 0));
+    expect_right(problem({2, 3, 4, 33}, 3, Layout::tokens_first(5)));
+}
+
+TEST_P(CudaAxis, MasksTemperaturesAndInfinities) {
+    for (int axis : {0, 1}) {
+        AxisProblem p = problem({20, 45}, axis);
+        p.temperature = 0.3f;
+        expect_right(p);
+        p.x(3, 7) = NAN, p.x(5, 8) = INFINITY;
+        for (int64_t i = 0; i < 20; i++)
+            for (int64_t j = 0; j < 45; j++)
+                if (i == 11 || j == 12 || random.chance(0.2)) p.x(i, j) = -INFINITY;
+        expect_right(p);
+        p.mask = Tensor<uint8_t>({1, 45}).broadcast({20, 45});
+        random.fill_boolean(p.mask, 0.6);
+        expect_right(p);
+    }
+}
+
+class CudaFunctions : public SeededTest {};
+
+TEST_F(CudaFunctions, Merge) {
+    if (!is_linked("merge")) GTEST_SKIP() << "no kernel is linked in";
+    for (auto [tokens, width] : {std::pair<int64_t, int64_t>{1, 7}, {65, 80}, {5, 256}}) {
+        const auto part = [&, tokens = tokens, width = width] {
+            PartialResult r{Tensor<float>({2, 3, tokens, width}), Tensor<float>({2, 3, tokens})};
+            random.fill_normal(r.out), random.fill_normal(r.lse, 2);
+            return r;
+        };
+        const PartialResult a = part(), b = part(), to = part();
+        a.lse(0, 1, 0) = -INFINITY, b.lse(1, 1, 0) = -INFINITY, a.lse(1, 1, 0) = -INFINITY, b.lse(0, 2, 0) = NAN;
+        DeviceMemory memory;
+        const auto there = [&](const PartialResult &r) { return Partial{memory.upload(r.out.view()), memory.upload(r.lse.view())}; };
+        const Partial merged = there(to);
+        const Status status = merge(there(a), there(b), merged);
+        ASSERT_TRUE(status.ok()) << status.message;
+        memory.download(merged.out, to.out.view()), memory.download(merged.lse, to.lse.view());
+        const MergedResult exact = merge_in_double(a, b);
+        EXPECT_TRUE(agrees(to_double(to.out), exact.out, {1e-6, 2, largest_magnitude(exact.out)}));
+        EXPECT_TRUE(agrees(to_double(to.lse), exact.lse, {5e-7, 2, 0}));
+    }
+}
+
+TEST_F(CudaFunctions, SlopesOfAlibi) {
+    if (!is_linked("alibi_slopes")) GTEST_SKIP() << "no kernel is linked in";
+    for (int64_t heads : {1, 8, 12, 71}) {
+        const Tensor<float> y({heads});
+        DeviceMemory memory;
+        run_into(memory, y.view(), [](const TensorView &there) { return alibi_slopes(there); });
+        EXPECT_TRUE(agrees(to_double(y), slopes_in_double(heads), {0, 4, 0})) << heads;
+    }
+}
+
+TEST_F(CudaFunctions, SinusoidalTables) {
+    if (!is_linked("sinusoidal") || !is_linked("token_positions")) GTEST_SKIP() << "no kernel is linked in";
+    for (auto [tokens, dim, offset] : {std::tuple<int64_t, int64_t, int64_t>{1, 1, 0}, {33, 65, -3}, {20, 512, 1000000 - 20}}) {
+        const Tensor<float> y({tokens, dim}, {{}, 3});
+        DeviceMemory memory;
+        run_into(memory, y.view(), [offset = offset](const TensorView &there) { return sinusoidal(there, {10000.0, offset}); });
+        EXPECT_TRUE(agrees(to_double(y), sinusoidal_in_long_double(tokens, dim, 10000, offset), {1e-5, 1, 1})) << dim;
+        EXPECT_TRUE(y.canaries_intact());
+    }
+}
+
+class CudaRotary : public SeededTestWithParam<std::tuple<attune_type, RotaryLayout>> {
+protected:
+    static constexpr double angle_error = 1e-5; // radians, at positions up to 1,000,000
+
+    attune_type type() const { return std::get<0>(GetParam()); }
+    bool is_half() const { return std::get<1>(GetParam()) == RotaryLayout::half; }
+    void SetUp() override {
+        const bool linked = is_linked(is_half() ? "rotary_half" : "rotary_interleaved", type());
+        if (!linked || !is_linked("rotary_table") || !is_linked("token_positions")) GTEST_SKIP() << "no kernel is linked in";
+    }
+    RotaryModel model_of(int64_t width) const {
+        RotaryModel model;
+        model.layout = std::get<1>(GetParam()), model.width = width;
+        return model;
+    }
+    /** With positions [streams, batch, tokens]; without them, counted on from `first`. Numbers of 16 bits are rounded once. */
+    void expect_right(const RotaryModel &model, const Extents &extents, const std::vector<int> &order = {},
+                      const Tensor<int32_t> &numbers = {}, int64_t first = 0) {
+        const Tensor<float> drawn(extents);
+        random.fill_normal(drawn);
+        const TypedTensor rounded(type(), drawn), y(type(), extents, order);
+        const std::vector<double> values = rounded.values();
+        const Tensor<float> x(extents);
+        std::copy(values.begin(), values.end(), x.data());
+
+        DeviceMemory memory;
+        RotaryOptions how;
+        how.base = model.base, how.scaling = model.scaling_text(), how.layout = is_half() ? ATTUNE_ROTARY_HALF : ATTUNE_ROTARY_INTERLEAVED;
+        how.rotary_dim = model.width, how.axes = model.axes > 1 ? static_cast<int32_t>(model.axes) : 0, how.offset = first;
+        how.sections.assign(model.sections.begin(), model.sections.end());
+        TensorView positions;
+        if (numbers.memory) positions = memory.upload(in_streams(numbers)), how.positions = &positions;
+        const TensorView given(memory.upload(rounded.view()));
+        run_into(memory, y.view(), [&](const TensorView &there) { return rotary(given, there, how); });
+
+        const auto position = [&](int64_t stream, int64_t batch, int64_t token) -> int64_t {
+            return numbers.memory ? numbers(stream, batch, token) : first + token;
+        };
+        const double longest = std::sqrt(2.0) * largest_magnitude(values) * static_cast<double>(magnitude(model));
+        const double ulps = type() == ATTUNE_F32 ? 4 : type() == ATTUNE_BF16 ? 0x1p15 : 0x1p12; // of f32
+        EXPECT_TRUE(agrees(y.values(), rotary_in_long_double(x, model, position), {longest * angle_error, ulps}))
+            << model.scaling_text() << ", width " << model.width << ", first " << first;
+    }
+    /** Without the axis of streams where there is one. */
+    static attune_tensor in_streams(const Tensor<int32_t> &numbers) {
+        return numbers.extent[0] == 1 ? attune_contiguous(numbers.data(), ATTUNE_I32, 2, &numbers.extent[1]) : numbers.view();
+    }
+    Tensor<int32_t> positions(const Extents &extents) {
+        const Tensor<int32_t> numbers(extents);
+        numbers.each([&](int32_t &value) { value = static_cast<int32_t>(random.between(-1000000, 1000000)); });
+        return numbers;
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Prebuilt, CudaRotary,
+                         ::testing::Combine(::testing::Values(ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16),
+                                            ::testing::Values(RotaryLayout::half, RotaryLayout::interleaved)),
+                         [](const auto &info) {
+                             const attune_type type = std::get<0>(info.param);
+                             const std::string name = type == ATTUNE_F32 ? "f32" : type == ATTUNE_F16 ? "f16" : "bf16";
+                             return name + (std::get<1>(info.param) == RotaryLayout::half ? "_half" : "_interleaved");
+                         });
+
+TEST_P(CudaRotary, WidthsAndLayouts) {
+    for (int64_t width : {2, 30, 64, 130})
+        expect_right(model_of(width), {2, 3, 9, width});
+    expect_right(model_of(128), {1, 2, 33, 128}, {0, 2, 1, 3});
+    for (auto [dim, width] : {std::pair<int64_t, int64_t>{64, 32}, {7, 4}, {81, 80}})
+        expect_right(model_of(width), {1, 2, 9, dim});
+}
+
+TEST_P(CudaRotary, PositionsUpToAMillion) {
+    for (int64_t first : {int64_t{-20}, int64_t{4095}, int64_t{1000000 - 17}})
+        expect_right(model_of(64), {1, 2, 17, 64}, {}, {}, first);
+    expect_right(model_of(64), {2, 3, 9, 64}, {}, positions({1, 2, 9}));
+}
+
+TEST_P(CudaRotary, ScalingsSectionsAndAxes) {
+    RotaryModel model = model_of(64);
+    model.scaling = "llama3", model.factor = 8, model.low = 1, model.high = 4, model.original = 8192, model.base = 500000;
+    expect_right(model, {1, 2, 17, 64}, {}, {}, 100000);
+    model = model_of(64), model.scaling = "yarn", model.factor = 4, model.original = 4096;
+    expect_right(model, {1, 2, 17, 64}, {}, {}, 4000);
+    model = model_of(128), model.sections = {16, 24, 24};
+    expect_right(model, {2, 2, 9, 128}, {}, positions({3, 2, 9}));
+    model = model_of(48), model.axes = 3;
+    expect_right(model, {2, 3, 9, 48}, {}, positions({3, 2, 9}));
+}
+
+TEST_P(CudaRotary, InPlace) {
+    const Tensor<float> drawn({2, 3, 9, 20});
+    random.fill_normal(drawn);
+    const TypedTensor x(type(), drawn), y(type(), drawn.extent);
+    RotaryOptions how;
+    how.layout = is_half() ? ATTUNE_ROTARY_HALF : ATTUNE_ROTARY_INTERLEAVED, how.rotary_dim = 18, how.offset = 5;
+    DeviceMemory memory;
+    const TensorView given(memory.upload(x.view()));
+    run_into(memory, y.view(), [&](const TensorView &there) { return rotary(given, there, how); });
+    run_into(memory, x.view(), [&](const TensorView &there) { return rotary(there, there, how); });
+    EXPECT_EQ(x.bytes(), y.bytes());
+}
+
+} // namespace
+} // namespace attune::test
