@@ -1,10 +1,12 @@
 // Kernels of attune_add_kernel(DEVICE cuda) with documents: right for any ids, and blocks of keys of other documents are skipped.
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <regex>
 
 #include "attention_kernel_test.h"
+#include "own_cuda_choice_kernel.h"
 #include "own_documents_kernels.h"
 
 namespace attune::test {
@@ -116,6 +118,26 @@ TEST_P(CudaDocuments, ChunksOfOthersAreLeftOut) {
         return count(p, "chunk_state");
     };
     EXPECT_LT(counted(8), 0.4 * counted(1));
+}
+
+class CudaDocumentsChoice : public CudaAttentionTest {
+private:
+    void SetUp() override { own_kernel = &own_cuda_choice_kernel; }
+};
+INSTANTIATE_TEST_SUITE_P(Own, CudaDocumentsChoice, ::testing::Values(&own_cuda_choice_kernel), kernel_name);
+
+TEST_P(CudaDocumentsChoice, AmongOtherTerms) {
+    for (auto [tokens, first, length] : {std::array<int, 3>{1, 0, 1}, {100, 7, 30}, {200, 130, 64}, {333, 0, 500}}) {
+        params = {first};
+        AttentionProblem p = problem(tokens, tokens, 2);
+        p.mask = "documents & (prefix(" + std::to_string(first) + ") | window(20, 0)) | dilated(3, top_left) & lengths";
+        p.key_lengths = {tokens, tokens / 3};
+        p.documents = Tensor<int64_t>({2, tokens});
+        for (int64_t b = 0; b < 2; b++)
+            for (int64_t t = 0; t < tokens; t++)
+                (*p.documents)(b, t) = (t + 17 * b) / length;
+        expect_right(p);
+    }
 }
 
 } // namespace
