@@ -34,21 +34,7 @@ std::string default_schedule(const RowCase &c) {
 }
 
 Status run(const RowCase &c, const std::string &schedule, char *x, char *y, Call &call) {
-    const TensorView from(x, c.dtype, {c.heads, c.rows, c.columns}), to(y, c.dtype, {c.heads, c.rows, c.columns});
-    if (is_rotary(c)) {
-        RotaryOptions options;
-        options.base = rotary_base, options.schedule = schedule;
-        options.layout = std::strcmp(c.operation, "rotary_half") == 0 ? ATTUNE_ROTARY_HALF : ATTUNE_ROTARY_INTERLEAVED;
-        return rotary(from, to, options, &call);
-    }
-    if (is_norm(c)) {
-        NormOptions options;
-        options.epsilon = norm_epsilon, options.schedule = schedule;
-        return is_layer_norm(c) ? layer_norm(from, to, options, &call) : rms_norm(from, to, options, &call);
-    }
-    SoftmaxOptions options;
-    options.log = std::strcmp(c.operation, "log_softmax") == 0, options.schedule = schedule;
-    return softmax(from, to, options, &call);
+    return run_rows(c, schedule, {x, c.dtype, {c.heads, c.rows, c.columns}}, {y, c.dtype, {c.heads, c.rows, c.columns}}, call);
 }
 
 /** Su et al., arXiv 2104.09864, equation 34, at `position`. */
@@ -125,6 +111,23 @@ const std::vector<RowCase> &row_cases() {
         {"rotary_half_128_f16", "rotary_half", 64, 4096, 128, ATTUNE_F16},
     };
     return cases;
+}
+
+Status run_rows(const RowCase &c, const std::string &schedule, const TensorView &x, const TensorView &y, Call &call) {
+    if (is_rotary(c)) {
+        RotaryOptions options;
+        options.base = rotary_base, options.schedule = schedule;
+        options.layout = std::strcmp(c.operation, "rotary_half") == 0 ? ATTUNE_ROTARY_HALF : ATTUNE_ROTARY_INTERLEAVED;
+        return rotary(x, y, options, &call);
+    }
+    if (is_norm(c)) {
+        NormOptions options;
+        options.epsilon = norm_epsilon, options.schedule = schedule;
+        return is_layer_norm(c) ? layer_norm(x, y, options, &call) : rms_norm(x, y, options, &call);
+    }
+    SoftmaxOptions options;
+    options.log = std::strcmp(c.operation, "log_softmax") == 0, options.schedule = schedule;
+    return softmax(x, y, options, &call);
 }
 
 namespace {

@@ -26,6 +26,9 @@ struct RowCase {
  * 16 bits where there are kernels. */
 const std::vector<RowCase> &row_cases();
 
+/** One run of a case, on the device of the tensors, which are [heads, rows, columns]. Schedule "": the default. */
+Status run_rows(const RowCase &c, const std::string &schedule, const TensorView &x, const TensorView &y, Call &call);
+
 /** What measure_rows() would answer at once: what the library says of the schedules. */
 Status check_rows(const Settings &settings);
 

@@ -122,27 +122,37 @@ private:
     bool terminal_ = ::isatty(STDERR_FILENO) == 1;
 };
 
-/** Attention alone, on the usual cases or a shape. */
+void check_row_options(const BenchOptions &options) {
+    if (options.dtype != "f32") bad_argument("--dtype is {}; --rows takes none, and times each kernel in its types", options.dtype);
+    if (!options.mask.empty()) bad_argument("--mask is {}; what --rows times has none", options.mask);
+}
+
+/** Attention, on the usual cases or a shape, or kernels that memory limits. */
 void run_on_gpu(const BenchOptions &options) {
-    if (!options.case_name.empty() || options.masks || options.scaling || options.rows || options.layers)
-        bad_argument("--case, --masks, --scaling, --rows and --layers are for --device cpu; on cuda --shape and --mask say what is timed");
+    if (!options.case_name.empty() || options.masks || options.scaling || options.layers)
+        bad_argument("--case, --masks, --scaling and --layers are for --device cpu; on cuda --shape, --mask and --rows say what is timed");
     CudaBenchOptions cuda;
-    cuda.schedules = chosen_schedules(options), cuda.type = parse_dtype(options.dtype), cuda.seconds = options.seconds,
-    cuda.json = options.json;
+    cuda.schedules = chosen_schedules(options), cuda.seconds = options.seconds, cuda.json = options.json;
+    if (options.rows) {
+        check_row_options(options);
+        if (!options.schedules.empty()) bad_argument("--schedule is {}; on --device cuda --rows takes none", options.schedules);
+        return run_cuda_rows(cuda);
+    }
+    cuda.type = parse_dtype(options.dtype);
     const std::string mask = options.mask.empty() ? "none" : options.mask;
     if (options.shape.empty() && mask != "none") bad_argument("--mask is {}; on --device cuda it goes with --shape", mask);
     if (!options.shape.empty()) {
-        const bench::Case c = case_of_shape(options.shape);
+        cuda.cases = {case_of_shape(options.shape)};
+        bench::Case &c = cuda.cases[0];
         if (c.value_dim != c.head_dim) bad_argument("--shape has Dv = {}; on --device cuda it must be D = {}", c.value_dim, c.head_dim);
-        cuda.cases = {{c.batch, c.query_heads, c.kv_heads, c.queries, c.keys, c.head_dim, mask}};
+        c.mask = mask;
     }
     run_cuda_bench(cuda);
 }
 
 /** Kernels that memory limits. */
 void run_rows(const BenchOptions &options) {
-    if (options.dtype != "f32") bad_argument("--dtype is {}; --rows takes none, and times each kernel in its types", options.dtype);
-    if (!options.mask.empty()) bad_argument("--mask is {}; what --rows times has none", options.mask);
+    check_row_options(options);
     bench::Settings settings{chosen_schedules(options), static_cast<int32_t>(options.threads), options.seconds, {}};
     require_ok(bench::check_rows(settings)); // before anything takes time
     Progress progress;
@@ -250,7 +260,8 @@ void add_bench(CLI::App &parent) {
     add_integer(*app, "--threads", options->threads, 1, max_threads, "Threads; 1 by default");
     add_double(*app, "--seconds", options->seconds, positive, "Seconds of timing for each case and schedule; 0.5 by default");
     app->add_flag("--json", options->json, "Print one JSON object a line")->disable_flag_override();
-    add_device(*app, options->device, "cpu, the default, or cuda: attention's rate on an NVIDIA GPU, by CUDA events");
+    add_device(*app, options->device,
+               "cpu, the default, or cuda: attention, or with --rows softmax and rotary embedding, on an NVIDIA GPU, by CUDA events");
     app->callback([options] { run_bench(*options); });
 }
 

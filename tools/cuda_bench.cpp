@@ -1,72 +1,34 @@
 #include "cuda_bench.h"
 
-#include <algorithm>
-#include <random>
+#include <array>
+#include <cstring>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "array.h"
-#include "device.h"
+#include "bench/rows.h"
+#include "cuda_measure.h"
 #include "error.h"
-#include "gpu.h"
 #include "table.h"
 
 namespace attune::tools {
 namespace {
 
-constexpr int warm_up = 3, least_batches = 5;
-constexpr double batch_seconds = 0.02; // long beside an event's resolution of half a microsecond
+const char *type_name(attune_type type) { return type == ATTUNE_BF16 ? "bf16" : type == ATTUNE_F16 ? "f16" : "f32"; }
 
-std::vector<CudaCase> usual_cases() {
+std::vector<bench::Case> usual_cases() {
     constexpr int64_t tokens_in_all = 16384, heads = 16;
-    std::vector<CudaCase> cases;
+    std::vector<bench::Case> cases;
     for (const char *mask : {"none", "causal"})
         for (int64_t dim : {64, 128})
-            for (int64_t tokens = 512; tokens <= tokens_in_all; tokens *= 2)
-                cases.push_back({tokens_in_all / tokens, heads, heads, tokens, tokens, dim, mask});
+            for (int64_t tokens = 512; tokens <= tokens_in_all; tokens *= 2) {
+                cases.push_back({"prefill", tokens_in_all / tokens, heads, heads, tokens, tokens, dim, dim, mask});
+                cases.back().counts_half = cases.back().mask == "causal";
+            }
+    for (int64_t keys : {4096, 32768})
+        for (int64_t batch : {1, 4, 16, 64})
+            cases.push_back({"decode", batch, 32, 8, 1, keys, 128, 128});
     return cases;
-}
-
-/** Values of about unit size in every type: exponents below 1 with random signs and fractions. */
-Array random_array(attune_type type, const Shape &shape) {
-    Array array = make_array(type, shape, "the case");
-    std::mt19937 random(7);
-    if (type == ATTUNE_F32) {
-        std::uniform_real_distribution<float> uniform(-1, 1);
-        std::generate_n(array.as<float>(), array.bytes / 4, [&] { return uniform(random); });
-        return array;
-    }
-    const uint32_t one = type == ATTUNE_BF16 ? 0x3f00 : 0x3800, fraction = type == ATTUNE_BF16 ? 0x7f : 0x3ff; // 0.5 to 1
-    std::generate_n(array.as<uint16_t>(), array.bytes / 2, [&] {
-        const uint32_t bits = random();
-        return static_cast<uint16_t>((bits & 0x80000000) >> 16 | one | (bits & fraction));
-    });
-    return array;
-}
-
-/** Multiply-adds count as two; a causal mask leaves half of the cells. */
-double operations(const CudaCase &c) {
-    const double cells = double(c.batch) * double(c.heads) * double(c.queries) * double(c.keys);
-    return 4 * cells * double(c.dim) * (c.mask == "causal" && c.queries == c.keys ? 0.5 : 1.0);
-}
-
-/** The median over batches of runs of one run's seconds. */
-template <typename Run> double median_seconds(const GpuTimer &timer, double seconds, const Run &run) {
-    for (int i = 0; i < warm_up; ++i)
-        run();
-    const double once = timer.seconds(run);
-    const int runs = static_cast<int>(std::clamp(batch_seconds / std::max(once, 1e-7), 1.0, 1000.0));
-    std::vector<double> samples;
-    for (double spent = 0; spent < seconds || samples.size() < least_batches;) {
-        samples.push_back(timer.seconds([&] {
-            for (int i = 0; i < runs; ++i)
-                run();
-        }));
-        spent += samples.back();
-        samples.back() /= runs;
-    }
-    std::nth_element(samples.begin(), samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2), samples.end());
-    return samples[samples.size() / 2];
 }
 
 struct Timing {
@@ -74,53 +36,130 @@ struct Timing {
     double seconds;
 };
 
-Timing time_case(const CudaCase &c, const std::string &schedule, const CudaBenchOptions &options, const GpuTimer &timer) {
+/** Copies of K and V, read in turn: as many as outgrow the cache where reading them is what takes the time. */
+int64_t copies_of(const bench::Case &c, const CudaMeasure &measure) {
+    if (!c.memory_bound()) return 1;
+    return std::max<int64_t>(1, measure.uncached_bytes() / static_cast<int64_t>(c.kv_bytes()));
+}
+
+Timing time_case(const bench::Case &c, const std::string &schedule, const CudaMeasure &measure) {
     AttentionDesc desc;
-    desc.dtype = options.type, desc.head_dim = c.dim, desc.mask = c.mask, desc.schedule = schedule, desc.device = ATTUNE_CUDA;
+    desc.dtype = c.dtype, desc.head_dim = c.head_dim, desc.mask = c.mask, desc.schedule = schedule, desc.device = ATTUNE_CUDA;
     const Result<AttentionPlan> plan = AttentionPlan::create(desc);
     require_ok(plan.status());
-    DeviceTensors tensors("cuda");
-    const Array q = random_array(options.type, {c.batch, c.heads, c.queries, c.dim});
-    const Array kv = random_array(options.type, {c.batch, c.kv_heads, c.keys, c.dim});
-    const AttentionArgs args(tensors.input(view(q)), tensors.input(view(kv)), tensors.input(view(kv)), tensors.output(view(q)));
-    const double seconds = median_seconds(timer, options.seconds, [&] { require_ok(plan->run(args)); });
-    const attune_kernel &kernel = *plan->kernel_for(c.queries, c.heads, c.kv_heads, c.keys);
+    GpuTensors tensors(measure.gpu());
+    const Shape keys = {c.batch, c.kv_heads, c.keys, c.head_dim}, queries = {c.batch, c.query_heads, c.queries, c.head_dim};
+    const TensorView q = tensors.random(c.dtype, queries), out = tensors.empty(c.dtype, queries);
+    std::vector<std::array<TensorView, 2>> kv;
+    for (int64_t copy = 0; copy < copies_of(c, measure); ++copy)
+        kv.push_back({tensors.random(c.dtype, keys), tensors.random(c.dtype, keys)});
+    size_t next = 0;
+    const double seconds = measure.median_seconds([&] {
+        const auto &[k, v] = kv[next++ % kv.size()];
+        require_ok(plan->run(AttentionArgs(q, k, v, out)));
+    });
+    const attune_kernel &kernel = *plan->kernel_for(c.queries, c.query_heads, c.kv_heads, c.keys);
     return {kernel.name, kernel.schedule, seconds};
 }
 
-const char *type_name(attune_type type) { return type == ATTUNE_BF16 ? "bf16" : type == ATTUNE_F16 ? "f16" : "f32"; }
+/** What a GPU has no room for is left out, and said. */
+bool fits(const bench::Case &c, const CudaMeasure &measure) {
+    const double bytes = c.tensor_bytes() + double(copies_of(c, measure) - 1) * c.kv_bytes(), left = double(measure.gpu().free_bytes());
+    if (bytes <= left) return true;
+    fmt::print(stderr, "attune: left out: B {}, M {}, which takes {:.1f} GB of the {:.1f} GB that are free\n", c.batch, c.keys,
+               bytes * 1e-9, left * 1e-9);
+    return false;
+}
 
-void print_json(const CudaCase &c, const CudaBenchOptions &options, const Timing &timing) {
-    const nlohmann::ordered_json row = {{"device", cuda_device_name()},
-                                        {"kernel", timing.kernel},
-                                        {"schedule", timing.schedule},
-                                        {"dtype", type_name(options.type)},
-                                        {"mask", c.mask},
-                                        {"shape", {c.batch, c.heads, c.kv_heads, c.queries, c.keys, c.dim}},
-                                        {"seconds", timing.seconds},
-                                        {"tflops", operations(c) / timing.seconds / 1e12}};
-    fmt::print("{}\n", row.dump());
+/** A line of JSON at once, or a row of a table at the end. */
+class CudaReport {
+public:
+    CudaReport(const CudaMeasure &measure, bool json, std::vector<std::string> heading, std::vector<Align> align)
+        : measure_(measure), json_(json), table_{std::move(heading), std::move(align), {}} {
+        if (json_) print(measure_.facts());
+    }
+    void add(const nlohmann::ordered_json &line, std::vector<std::string> row) {
+        if (json_) return print(line);
+        table_.rows.push_back(std::move(row));
+    }
+    void finish() const {
+        if (json_) return;
+        table_.print();
+        fmt::print("\n{}, which copies {:.1f} GB/s, read and written together; medians over batches of runs, by CUDA events.\n",
+                   cuda_device_name(), measure_.copy_gbps());
+    }
+
+private:
+    static void print(const nlohmann::ordered_json &line) {
+        fmt::print("{}\n", line.dump());
+        std::fflush(stdout);
+    }
+
+    const CudaMeasure &measure_;
+    bool json_;
+    Table table_;
+};
+
+void add_timing(CudaReport &report, const bench::Case &c, const Timing &timing) {
+    const double tflops = bench::useful_flops(c) / timing.seconds / 1e12, gbps = c.kv_bytes() / timing.seconds * 1e-9;
+    const nlohmann::ordered_json line = {{"kernel", timing.kernel},
+                                         {"schedule", timing.schedule},
+                                         {"dtype", type_name(c.dtype)},
+                                         {"mask", c.mask},
+                                         {"shape", {c.batch, c.query_heads, c.kv_heads, c.queries, c.keys, c.head_dim}},
+                                         {"seconds", timing.seconds},
+                                         {"tflops", tflops},
+                                         {"kv_gbps", gbps}};
+    const auto number = [](auto value) { return fmt::format("{}", value); };
+    report.add(line, {c.mask, type_name(c.dtype), number(c.batch), number(c.query_heads), number(c.kv_heads), number(c.queries),
+                      number(c.keys), number(c.head_dim), timing.schedule, fmt::format("{:.1f}", timing.seconds * 1e6),
+                      fmt::format("{:.1f}", tflops), fmt::format("{:.1f}", gbps)});
+}
+
+bool is_linked(const bench::RowCase &c) {
+    for (int32_t i = 0; i < attune_kernel_count(); ++i)
+        if (const attune_kernel *kernel = attune_kernel_at(i);
+            std::strcmp(kernel->operation, c.operation) == 0 && kernel->device == ATTUNE_CUDA && kernel->dtype == c.dtype)
+            return true;
+    return false;
+}
+
+double time_rows(const bench::RowCase &c, const CudaMeasure &measure) {
+    GpuTensors tensors(measure.gpu());
+    const TensorView x = tensors.random(c.dtype, {c.heads, c.rows, c.columns}), y = tensors.empty(c.dtype, {c.heads, c.rows, c.columns});
+    Call call;
+    return measure.median_seconds([&] { require_ok(bench::run_rows(c, "", x, y, call)); });
 }
 
 } // namespace
 
 void run_cuda_bench(const CudaBenchOptions &options) {
-    const Gpu gpu;
-    const GpuTimer timer;
-    Table table{{"mask", "type", "B", "Hq", "Hkv", "N", "M", "D", "schedule", "us", "TFLOP/s"}, std::vector<Align>(11, Align::right), {}};
-    table.align[0] = table.align[1] = table.align[8] = Align::left;
-    for (const CudaCase &c : options.cases.empty() ? usual_cases() : options.cases)
-        for (const std::string &schedule : options.schedules) {
-            const Timing timing = time_case(c, schedule, options, timer);
-            if (options.json) print_json(c, options, timing);
-            const auto number = [](auto value) { return fmt::format("{}", value); };
-            table.rows.push_back({c.mask, type_name(options.type), number(c.batch), number(c.heads), number(c.kv_heads), number(c.queries),
-                                  number(c.keys), number(c.dim), timing.schedule, fmt::format("{:.1f}", timing.seconds * 1e6),
-                                  fmt::format("{:.1f}", operations(c) / timing.seconds / 1e12)});
-        }
-    if (options.json) return;
-    table.print();
-    fmt::print("\n{}; the median over batches of runs, by CUDA events.\n", cuda_device_name());
+    const CudaMeasure measure(options.seconds);
+    CudaReport report(measure, options.json, {"mask", "type", "B", "Hq", "Hkv", "N", "M", "D", "schedule", "us", "TFLOP/s", "K+V GB/s"},
+                      {Align::left, Align::left, Align::right, Align::right, Align::right, Align::right, Align::right, Align::right,
+                       Align::left, Align::right, Align::right, Align::right});
+    for (bench::Case c : options.cases.empty() ? usual_cases() : options.cases) {
+        c.dtype = options.type;
+        if (!fits(c, measure)) continue;
+        for (const std::string &schedule : options.schedules)
+            add_timing(report, c, time_case(c, schedule, measure));
+    }
+    report.finish();
+}
+
+void run_cuda_rows(const CudaBenchOptions &options) {
+    const CudaMeasure measure(options.seconds);
+    CudaReport report(measure, options.json, {"case", "rows", "us", "GB/s", "share of copying"},
+                      {Align::left, Align::right, Align::right, Align::right, Align::right});
+    for (bench::RowCase c : bench::row_cases()) {
+        if (!is_linked(c)) continue;
+        c.rows = std::max<int64_t>(1, measure.uncached_bytes() / (c.heads * c.columns * element_bytes(c.dtype)));
+        const double seconds = time_rows(c, measure), gbps = c.bytes() / seconds * 1e-9;
+        report.add({{"case", c.name}, {"dtype", type_name(c.dtype)}, {"rows", c.heads * c.rows}, {"seconds", seconds}, {"gbps", gbps}},
+                   {c.name, fmt::format("{}", c.heads * c.rows), fmt::format("{:.1f}", seconds * 1e6), fmt::format("{:.1f}", gbps),
+                    fmt::format("{:.1f} %", 100 * gbps / measure.copy_gbps())});
+    }
+    report.finish();
 }
 
 } // namespace attune::tools

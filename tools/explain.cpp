@@ -1,5 +1,6 @@
 // `attune explain`: which cells a mask lets attend, which blocks are skipped, and which kernel runs it.
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "mask_question.h"
 #include "options.h"
 #include "output_set.h"
+#include "schedules/cuda/block_sizes.h"
 
 namespace attune::tools {
 namespace {
@@ -22,7 +24,7 @@ constexpr int64_t largest = INT32_MAX;
 
 struct ExplainOptions {
     MaskOptions mask;
-    BlockSize block{32, 12}; // a tile of queries x a panel of keys: what flash skips at once on AVX-512
+    std::optional<BlockSize> block; // not given: of the kernel
     int64_t head_dim = 64;
     std::string svg; // path; empty: not given
     std::string device = "cpu";
@@ -30,10 +32,22 @@ struct ExplainOptions {
     bool json = false;
 };
 
-/** Who runs the mask: a linked kernel, or the call of CMake's that makes one, if one can be made; on a GPU, why none does. */
+/** Who runs the mask: a linked kernel, or the call of CMake's that makes one, if one can be made; on a GPU, why none does. And what it
+ * skips at once. */
 struct Runner {
     std::string kernel, cmake, refusal;
+    BlockSize block;
 };
+
+constexpr BlockSize flash_block{32, 12}; // on AVX-512: a tile of queries x a panel of keys
+
+BlockSize block_on_cuda(const std::string &schedule, attune_type type, int32_t kernel_width) {
+    schedules::CudaBlock block = schedules::simt_block(kernel_width);
+    if (schedule == "mma") block = schedules::mma_block(kernel_width);
+    if (schedule == "wgmma") block = schedules::wgmma_block(kernel_width);
+    if (schedule == "split_kv") block = schedules::split_kv_block(kernel_width, type != ATTUNE_F32);
+    return {block.queries, block.keys};
+}
 
 std::string kernel_line(const ExplainOptions &options) {
     return fmt::format("attune_add_kernel(my_attention{} MASK \"{}\" HEAD_DIM {}{})", options.device == "cuda" ? " DEVICE cuda" : "",
@@ -49,19 +63,25 @@ Runner runner_of(const ExplainOptions &options) {
     desc.mask = options.mask.text;
     desc.device = cuda ? ATTUNE_CUDA : ATTUNE_CPU;
     const Result<AttentionPlan> plan = AttentionPlan::create(desc);
-    if (plan) return {plan->kernel_for(options.mask.queries, 1, 1, options.mask.keys)->name, "", ""};
+    if (plan) {
+        const attune_kernel &kernel = *plan->kernel_for(options.mask.queries, 1, 1, options.mask.keys);
+        return {kernel.name, "", "", cuda ? block_on_cuda(kernel.schedule, options.dtype, kernel.head_dim) : flash_block};
+    }
     // On a GPU it may not be the mask that is in the way, and the refusal says whether a kernel of its own would help.
     const std::string refusal = cuda ? plan.status().message : "";
     const bool helps = !cuda || refusal.find("attune_add_kernel") != std::string::npos;
-    return {"", helps ? kernel_line(options) : "", refusal};
+    const char *usual =
+        options.dtype != ATTUNE_F32 && schedules::fits_tensor_cores(options.head_dim) ? "mma" : "simt"; // of attune_add_kernel
+    const auto width = static_cast<int32_t>(options.head_dim);
+    return {"", helps ? kernel_line(options) : "", refusal, cuda ? block_on_cuda(usual, options.dtype, width) : flash_block};
 }
 
 /** The mask cut up in three ways: as work, and as each picture shows it. */
 struct Grids {
     BlockGrid blocks, characters, marks;
 
-    explicit Grids(const ExplainOptions &options)
-        : blocks(options.mask.queries, options.mask.keys, options.block),
+    Grids(const ExplainOptions &options, const BlockSize &block)
+        : blocks(options.mask.queries, options.mask.keys, block),
           characters(options.mask.queries, options.mask.keys,
                      cells_a_character(options.mask.queries, options.mask.keys, terminal_columns())),
           marks(options.mask.queries, options.mask.keys, cells_a_mark(options.mask.queries, options.mask.keys, blocks.size())) {}
@@ -129,7 +149,7 @@ void explain(const ExplainOptions &options) {
     if (!options.svg.empty()) outputs.add("--svg", options.svg, svg);
     const Runner runner = runner_of(options);
 
-    Grids grids(options);
+    Grids grids(options, options.block.value_or(runner.block));
     std::vector<BlockGrid *> wanted = {&grids.blocks};
     if (!options.json) wanted.push_back(&grids.characters);
     if (!options.svg.empty()) wanted.push_back(&grids.marks);
@@ -172,7 +192,7 @@ void add_explain(CLI::App &parent) {
     add_integer(*app, "--keys", options->mask.keys, 1, largest, "M")->required();
     app->add_option_function<std::string>(
         "--block", [options](const std::string &text) { options->block = parse_block(text); },
-        "Blocks that are skipped at once, queries x keys; 32x12 by default, which is what flash skips on AVX-512");
+        "Blocks that are skipped at once, queries x keys; by default the kernel's on cuda, otherwise 32x12, which is flash's on AVX-512");
     add_data(*app, options->mask);
     add_integer(*app, "--head-dim", options->head_dim, 1, largest, "D of the kernel that is looked for; 64 by default");
     add_device(*app, options->device);

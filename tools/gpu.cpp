@@ -14,7 +14,11 @@ struct Gpu::Functions {
     int (*release)(uint64_t pointer);
     int (*to_device)(uint64_t to, const void *from, size_t bytes);
     int (*to_host)(void *to, uint64_t from, size_t bytes);
+    int (*copy)(uint64_t to, uint64_t from, size_t bytes, void *stream);
     int (*wait)();
+    int (*free_bytes)(size_t *left, size_t *all);
+    int (*attribute)(int *value, int which, int device);
+    int (*driver_version)(int *version);
 };
 
 namespace {
@@ -42,7 +46,11 @@ const Gpu::Functions &Gpu::functions() {
         find(f.release, "cuMemFree_v2");
         find(f.to_device, "cuMemcpyHtoD_v2");
         find(f.to_host, "cuMemcpyDtoH_v2");
+        find(f.copy, "cuMemcpyDtoDAsync_v2");
         find(f.wait, "cuCtxSynchronize");
+        find(f.free_bytes, "cuMemGetInfo_v2");
+        find(f.attribute, "cuDeviceGetAttribute");
+        find(f.driver_version, "cuDriverGetVersion");
         return f;
     }();
     return found;
@@ -75,7 +83,29 @@ void Gpu::to_host(void *to, uint64_t from, int64_t bytes) const {
     if (bytes > 0) require(functions().to_host(to, from, static_cast<size_t>(bytes)), "copy an output");
 }
 
+void Gpu::copy(uint64_t to, uint64_t from, int64_t bytes) const {
+    if (bytes > 0) require(functions().copy(to, from, static_cast<size_t>(bytes), nullptr), "copy on the device");
+}
+
 void Gpu::wait() const { require(functions().wait(), "finish the call"); }
+
+int64_t Gpu::free_bytes() const {
+    size_t left = 0, all = 0;
+    require(functions().free_bytes(&left, &all), "tell how much memory is free");
+    return static_cast<int64_t>(left);
+}
+
+int64_t Gpu::attribute(int which) const {
+    int value = 0;
+    require(functions().attribute(&value, which, 0), "tell an attribute of the device");
+    return value;
+}
+
+int Gpu::driver_version() const {
+    int version = 0;
+    require(functions().driver_version(&version), "tell its version");
+    return version;
+}
 
 struct GpuTimer::Functions {
     int (*create)(void **event, unsigned flags);

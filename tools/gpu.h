@@ -18,7 +18,11 @@ public:
     void release(uint64_t pointer) const;
     void to_device(uint64_t to, const void *from, int64_t bytes) const;
     void to_host(void *to, uint64_t from, int64_t bytes) const;
-    void wait() const; // for all that was launched
+    void copy(uint64_t to, uint64_t from, int64_t bytes) const; // on the default stream; doesn't wait
+    void wait() const;                                          // for all that was launched
+    int64_t free_bytes() const;
+    int64_t attribute(int which) const; // of cuDeviceGetAttribute
+    int driver_version() const;         // of CUDA that it is for: 12040
 
 private:
     struct Functions;

@@ -3,6 +3,7 @@
 // A thread has some rows of the tile, and of them a few keys of the scores and a few channels of the output, all in registers. Copies of
 // q, k and v pass through shared memory a chunk at a time, so that it takes as much of it for any number of channels.
 #include "dsl/axes.h"
+#include "schedules/cuda/block_sizes.h"
 #include "schedules/cuda/blocks.h"
 #include "schedules/cuda/chunk_merge.h"
 #include "schedules/schedules.h"
@@ -204,13 +205,13 @@ dsl::TileShape simt_shape(const Machine &, int head_dim, const Halide::Expr &) {
     dsl::TileShape shape;
     shape.parts = parts;
     shape.channels = head_dim == 64 || head_dim == 128 ? head_dim : 256;
-    shape.rows = shape.channels == 256 ? 32 : 64;
+    shape.rows = simt_block(head_dim).queries, shape.keys = simt_block(head_dim).keys;
     return shape;
 }
 
 dsl::TileShape simt_split_shape(const Machine &machine, int head_dim, const Halide::Expr &keys) {
     dsl::TileShape shape = simt_shape(machine, head_dim, keys);
-    shape.rows = 16, shape.split = true;
+    shape.rows = split_kv_block(head_dim, false).queries, shape.split = true;
     return shape;
 }
 

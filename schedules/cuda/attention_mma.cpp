@@ -4,6 +4,7 @@
 
 #include "dsl/axes.h"
 #include "dsl/swizzled_panels.h"
+#include "schedules/cuda/block_sizes.h"
 #include "schedules/cuda/cuda.h"
 #include "schedules/cuda/fragments.h"
 
@@ -120,7 +121,7 @@ void schedule_fragment_steps(const dsl::FragmentAttention &a, Func output, const
 dsl::FragmentBlocking mma_blocking(int head_dim) {
     dsl::FragmentBlocking blocking;
     blocking.head_dim = blocking.value_dim = head_dim;
-    blocking.keys = head_dim > 192 ? 16 : head_dim > 128 ? 32 : 64;
+    blocking.keys = mma_block(head_dim).keys, blocking.warps = mma_block(head_dim).queries / 16;
     blocking.blocks = head_dim > 128 ? 2 : 3;
     return blocking;
 }

@@ -1,6 +1,7 @@
 // Attention on the tensor cores of capability 9.0 by wgmma: as mma, but for the products, which four warps do together, with keys and
 // values, and of the scores the queries, from shared memory. Two warpgroups share each key and value: while one takes the weights of its
 // scores the other multiplies.
+#include "schedules/cuda/block_sizes.h"
 #include "schedules/cuda/fragments.h"
 
 namespace attune::schedules {
@@ -9,8 +10,8 @@ namespace attune::schedules {
 dsl::FragmentBlocking wgmma_blocking(int head_dim) {
     dsl::FragmentBlocking blocking;
     blocking.head_dim = blocking.value_dim = head_dim;
-    blocking.warpgroups = true, blocking.warps = 8;
-    blocking.keys = head_dim > 128 ? 64 : 128;
+    blocking.warpgroups = true, blocking.warps = wgmma_block(head_dim).queries / 16;
+    blocking.keys = wgmma_block(head_dim).keys;
     return blocking;
 }
 

@@ -1,6 +1,7 @@
 """attune list, explain and run --device cuda, over the emulated driver: a GPU gives what the CPU gives."""
 import json
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "cli"))
@@ -51,6 +52,17 @@ class Explain(Cuda):
         self.write("map.npy", Array((2, 2), [1, 0, 1, 1], "|b1"))
         text = self.run_well("explain", "blocks(4, 4)", "--queries", 8, "--keys", 8, "--block-map", "map.npy", "--device", "cuda")
         self.assertIn("kernel   none: the mask has blocks; on device cuda", text)
+
+    def test_blocks_are_those_of_the_kernel(self):
+        self.need("attention")
+        wanted = {"simt": (64, 64), "mma": (64, 64), "wgmma": (128, 128)}
+        for dtype in {kernel["dtype"] for kernel in self.list["kernels"] if kernel["operation"] == "attention"}:
+            report = json.loads(self.run_well("explain", "causal", "--queries", 300, "--keys", 300, "--device", "cuda", "--dtype", dtype, "--json"))
+            queries, keys = wanted[report["kernel"].split("_")[1]]
+            self.assertEqual(report["block"], {"queries": queries, "keys": keys}, report["kernel"])
+        report = json.loads(self.run_well("explain", "prefix(3)", "--queries", 300, "--keys", 300, "--device", "cuda", "--dtype", "f16",
+                                          "--head-dim", "192", "--json"))
+        self.assertEqual(report["block"], {"queries": 64, "keys": 32})
 
 
 class Attention(Cuda):
@@ -206,6 +218,45 @@ class Functions(Cuda):
     def test_slopes(self):
         self.need("alibi_slopes")
         self.check("alibi-slopes", 12)
+
+
+class Bench(Cuda):
+    def lines(self, *arguments):
+        printed = self.run_well("bench", "--device", "cuda", "--json", "--seconds", "0.001", *arguments)
+        facts, *lines = map(json.loads, printed.splitlines())
+        self.assertEqual(list(facts), ["date", "gpu", "driver", "clock_mhz", "memory_clock_mhz", "copy_gbps"])
+        self.assertRegex(facts["date"], r"\A\d{4}-\d\d-\d\d\Z")
+        self.assertRegex(facts["driver"], r"\ACUDA \d+\.\d\Z")
+        self.assertGreater(facts["copy_gbps"], 0)
+        return lines
+
+    def test_decoding(self):
+        self.need("attention")
+        (line,) = self.lines("--shape", "2,4,2,1,600,64")
+        self.assertEqual((line["mask"], line["dtype"], line["shape"]), ("none", "f32", [2, 4, 2, 1, 600, 64]))
+        self.assertAlmostEqual(line["kv_gbps"] * line["seconds"] * 1e9, 2 * 2 * 2 * 600 * 64 * 4, places=3)
+        self.assertAlmostEqual(line["tflops"] * line["seconds"] * 1e12, 4 * 2 * 4 * 600 * 64, places=3)
+
+    def test_cells_that_attend_are_counted(self):
+        self.need("attention")
+        (line,) = self.lines("--shape", "1,1,1,100,100,64", "--mask", "window(9, 0)")
+        self.assertAlmostEqual(line["tflops"] * line["seconds"] * 1e12, 4 * 64 * (100 * 10 - 9 * 10 / 2), places=3)
+
+    def test_rows(self):
+        self.need("softmax")
+        lines = self.lines("--rows")
+        self.assertIn("softmax_4096", [line["case"] for line in lines])
+        for line in lines:
+            columns, size = int(re.search(r"\d+", line["case"]).group()), 4 if line["dtype"] == "f32" else 2
+            self.assertAlmostEqual(line["gbps"] * line["seconds"] * 1e9 / (2 * line["rows"] * columns * size), 1, places=6)
+            self.assertGreaterEqual(line["rows"] * columns * size, 1 << 23)  # more than the cache holds
+
+    def test_what_is_refused(self):
+        bench = ("bench", "--device", "cuda")
+        self.refuse(*bench, "--case", "decode_mha", says="on cuda --shape, --mask and --rows say what is timed")
+        self.refuse(*bench, "--rows", "--mask", "causal", says="what --rows times has none")
+        self.refuse(*bench, "--rows", "--schedule", "simt", says="on --device cuda --rows takes none")
+        self.refuse(*bench, "--shape", "1,1,1,8,8,64,32", says="--shape has Dv = 32")
 
 
 class Options(Cuda):
