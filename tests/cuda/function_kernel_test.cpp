@@ -59,8 +59,8 @@ protected:
         if (p.mask.memory) mask = memory.upload(p.mask.view());
         const TensorView *given = p.mask.memory ? &mask : nullptr;
         run_into(memory, y.view(), [&](const TensorView &there) {
-            if (kind() == AxisKind::log_sum_exp) return log_sum_exp(x, there, {p.temperature, p.axis, given});
-            return softmax(x, there, {p.temperature, kind() == AxisKind::log_softmax, p.axis, given});
+            if (kind() == AxisKind::log_sum_exp) return log_sum_exp(x, there, {p.temperature, p.axis, given, ""});
+            return softmax(x, there, {p.temperature, kind() == AxisKind::log_softmax, p.axis, given, ""});
         });
         const std::vector<double> exact = along_axis_in_double(p);
         const Tolerance tolerance = twice_rounded(exact, along_axis_in_float(p), std::max(1.0, largest_magnitude(exact)));
@@ -135,7 +135,7 @@ TEST_F(CudaFunctions, SinusoidalTables) {
     for (auto [tokens, dim, offset] : {std::tuple<int64_t, int64_t, int64_t>{1, 1, 0}, {33, 65, -3}, {20, 512, 1000000 - 20}}) {
         const Tensor<float> y({tokens, dim}, {{}, 3});
         DeviceMemory memory;
-        run_into(memory, y.view(), [offset = offset](const TensorView &there) { return sinusoidal(there, {10000.0, offset}); });
+        run_into(memory, y.view(), [offset = offset](const TensorView &there) { return sinusoidal(there, {10000.0, offset, ""}); });
         EXPECT_TRUE(agrees(to_double(y), sinusoidal_in_long_double(tokens, dim, 10000, offset), {1e-5, 1, 1})) << dim;
         EXPECT_TRUE(y.canaries_intact());
     }
