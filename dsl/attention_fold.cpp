@@ -84,11 +84,9 @@ Fold fold(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &
     f.merge.where(in_step >= others || step == 0);
 
     // Both conditions on the block: the task's is the same for all its tiles, and lets a schedule skip the copies as well.
-    // The panels of a block end where those of the next begin, which is where the first key's would.
     Expr task_of = tile / blocking.tiles_per_task;
     for (const auto &range : {ranges.of_task(task_of, head, batch), ranges.of_tile(tile, head, batch)})
-        f.merge.where(b * keys < range[KeyRanges::end] &&
-                      (b + 1) * blocking.panels_per_block() > range[KeyRanges::first] / blocking.keys_per_panel);
+        f.merge.where(has_keys_in(blocking, range, b));
     auto listed_in = [&](Panels::Slot slot) { return panels.list(int(slot), tile, b, head, batch); };
     f.merge.where(listed_in(Panels::listed_count) > 0);
 

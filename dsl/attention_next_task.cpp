@@ -41,9 +41,8 @@ NextTaskMemory next_task_memory(const AttentionInputs &in, const Blocking &block
     NextTaskMemory m;
     m.asked = Func("asked"), m.tokens = Func("tokens_of_panel");
     const Expr listed_panels = max(listed(panels, Panels::listed_count), 1);
-    const Expr first_panel = ranges.of_tile(tile, head, batch)[KeyRanges::first] / blocking.keys_per_panel;
-    m.tokens(tile, block, head, batch) =
-        select(first_panel / blocking.panels_per_block() == block, (share + listed_panels - 1) / listed_panels, 0);
+    const Expr first_block = !has_keys_in(blocking, ranges.of_tile(tile, head, batch), block - 1);
+    m.tokens(tile, block, head, batch) = select(first_block, (share + listed_panels - 1) / listed_panels, 0);
     const Expr widest = max(in.head_dim, in.value_dim);
     const int elements = bytes_per_line / in.key.type().bytes();
     m.lines = RDom(0, simplify((widest + (elements - 1)) / elements), 0, all, "lines_ahead");

@@ -44,6 +44,10 @@ Halide::Expr guarded_value(const Halide::Expr &value, const Halide::Expr &score,
 /** The query a row of a tile stands for. Rows past the last query repeat it; what they give is never stored. */
 Halide::Expr query_of(const AttentionInputs &in, const Blocking &blocking, const Halide::Expr &row);
 
+/** Whether a tile or a task with that range has keys in a block. The panels of a block end where those of the next begin, which is where
+ * the first key's would. */
+Halide::Expr has_keys_in(const Blocking &blocking, const Halide::FuncRef &range, const Halide::Expr &block);
+
 /** The first query of the tile, and its last. */
 Halide::Internal::Interval queries_of_tile(const AttentionInputs &in, const Blocking &blocking);
 

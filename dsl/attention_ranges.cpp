@@ -15,6 +15,11 @@ Expr query_of(const AttentionInputs &in, const Blocking &blocking, const Expr &r
     return min(tile * blocking.rows_per_tile + r, in.queries - 1);
 }
 
+Expr has_keys_in(const Blocking &blocking, const Halide::FuncRef &range, const Expr &of_block) {
+    return of_block * blocking.keys_per_block < range[KeyRanges::end] &&
+           (of_block + 1) * blocking.panels_per_block() > range[KeyRanges::first] / blocking.keys_per_panel;
+}
+
 Interval queries_of_tile(const AttentionInputs &in, const Blocking &blocking) {
     Expr first = tile * blocking.rows_per_tile;
     return {first, min(first + blocking.rows_per_tile, in.queries) - 1};
