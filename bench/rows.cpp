@@ -107,6 +107,7 @@ const std::vector<RowCase> &row_cases() {
         {"rotary_interleaved_128", "rotary_interleaved", 32, 4096, 128},
         {"layer_norm_768_bf16", "layer_norm", 1, 43690, 768, ATTUNE_BF16},
         {"rms_norm_4096_bf16", "rms_norm", 1, 8192, 4096, ATTUNE_BF16},
+        {"softmax_4096_bf16", "softmax", 1, 8192, 4096, ATTUNE_BF16},
         {"rotary_half_128_bf16", "rotary_half", 64, 4096, 128, ATTUNE_BF16},
         {"rotary_half_128_f16", "rotary_half", 64, 4096, 128, ATTUNE_F16},
     };

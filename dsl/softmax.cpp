@@ -3,6 +3,7 @@
 #include "dsl/axes.h"
 #include "dsl/numeric.h"
 #include "dsl/prefetch.h"
+#include "dsl/products.h"
 
 namespace attune::dsl {
 
@@ -69,7 +70,7 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     s.special = {in.use_mask == 0};
 
     Expr counts = in.use_mask == 0 || in.mask(column, i, row) != 0;
-    s.score(column, i, row) = select(counts, in.x(column, i, row), masked_score());
+    s.score(column, i, row) = select(counts, as_float(in.x(column, i, row)), masked_score());
 
     // Past the end of the row the elements repeat the last one, which a maximum doesn't mind; a sum leaves them out.
     Expr at = s.chunks * lanes + lane, clamped = lanes == 1 ? at : min(likely(at), in.extent - 1);
@@ -104,9 +105,10 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
 
     Expr finish = s.finish(column, row);
     if (options.kind == SoftmaxKind::softmax)
-        s.result(column, i, row) = select(counts, s.weight(column, i, row) * finish, 0.0f);
+        s.result(column, i, row) = as_type(in.type, select(counts, s.weight(column, i, row) * finish, 0.0f));
     else if (options.kind == SoftmaxKind::log_softmax)
-        s.result(column, i, row) = select(counts, (score - reference_score(maximum)) / in.temperature - finish, masked_score());
+        s.result(column, i, row) =
+            as_type(in.type, select(counts, (score - reference_score(maximum)) / in.temperature - finish, masked_score()));
     else
         s.result(column, i, row) = finish;
     return s;

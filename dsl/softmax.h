@@ -42,12 +42,13 @@ Halide::Expr log_sum_exp(const Halide::Expr &maximum, const Halide::Expr &sum, c
 
 /** One axis of a tensor as kernels see it: i runs along the axis, `column` along one that is contiguous beside it, `row` over the rest. */
 struct SoftmaxInputs {
-    Halide::Func x;           // f32 (column, i, row)
-    Halide::Func mask;        // u8 (column, i, row): whether the element counts; read iff use_mask
-    Halide::Expr use_mask;    // i32, zero or not
-    Halide::Expr extent;      // of i
-    Halide::Expr rows;        // extent of row
-    Halide::Expr temperature; // T > 0
+    Halide::Func x;                        // f32, f16 or bf16 (column, i, row)
+    Halide::Func mask;                     // u8 (column, i, row): whether the element counts; read iff use_mask
+    Halide::Expr use_mask;                 // i32, zero or not
+    Halide::Expr extent;                   // of i
+    Halide::Expr rows;                     // extent of row
+    Halide::Expr temperature;              // T > 0
+    Halide::Type type = Halide::Float(32); // of the result, to which it is rounded once; of log_sum_exp f32
 };
 
 /** e^(x_i / T) / sum_j e^(x_j / T), its logarithm, or ln sum_j e^(x_j / T). */

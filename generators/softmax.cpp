@@ -15,20 +15,23 @@ public:
                                           {{"softmax", dsl::SoftmaxKind::softmax},
                                            {"log_softmax", dsl::SoftmaxKind::log_softmax},
                                            {"log_sum_exp", dsl::SoftmaxKind::log_sum_exp}}};
-    GeneratorParam<bool> columns{"columns", false}; // whether another axis than i is contiguous
-    Input<Buffer<float, 3>> x{"x"};                 // (column, i, row)
+    GeneratorParam<bool> columns{"columns", false};                 // whether another axis than i is contiguous
+    GeneratorParam<Halide::Type> dtype{"dtype", Halide::Float(32)}; // of x, and of y but for log_sum_exp
+    Input<Buffer<void, 3>> x{"x"};                                  // (column, i, row)
     Input<Buffer<uint8_t, 3>> mask{"mask"};
     Input<int32_t> use_mask{"use_mask"};
     Input<float> temperature{"temperature"};
-    Output<Buffer<float, 3>> y{"y"}; // of log_sum_exp i has extent 1
+    Output<Buffer<void, 3>> y{"y"}; // of log_sum_exp i has extent 1
+
+    void configure() { x.set_type(dtype), y.set_type(result_type()); }
 
     void generate() {
         const schedules::Machine machine = schedules::machine(get_target());
         const auto &schedule =
             known(columns ? schedules::softmax_columns_schedules() : schedules::softmax_schedules(), schedule_name, get_target());
         const Halide::Expr extent = x.dim(1).extent();
-        dsl::Softmax declared =
-            dsl::softmax({x, mask, use_mask, extent, x.dim(2).extent(), temperature}, {kind, schedule.shape(machine, 0, extent)});
+        dsl::Softmax declared = dsl::softmax({x, mask, use_mask, extent, x.dim(2).extent(), temperature, result_type()},
+                                             {kind, schedule.shape(machine, 0, extent)});
         declared.special.push_back(mask.dim(columns ? 0 : 1).stride() == 1);
         y = declared.result;
         declared.in_place = address_of(x) == address_of(y);
@@ -43,6 +46,8 @@ public:
     }
 
 private:
+    Halide::Type result_type() const { return kind == dsl::SoftmaxKind::log_sum_exp ? Halide::Float(32) : dtype.value(); }
+
     // The reference takes any strides; the others ask for 1 on the axis their vectors run along.
     void bind() {
         const bool vectors = schedule_name.value() != "reference", one = kind == dsl::SoftmaxKind::log_sum_exp;

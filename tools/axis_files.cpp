@@ -25,14 +25,15 @@ Array read_mask(const std::string &file, const Shape &shape) {
 
 } // namespace
 
-void add_axis_options(CLI::App &app, AxisOptions &options) {
+void add_axis_options(CLI::App &app, AxisOptions &options, const std::string &types) {
     constexpr int64_t low = std::numeric_limits<int32_t>::min(), high = std::numeric_limits<int32_t>::max();
-    add_text(app, "X", options.input, "Input: <f4 .npy of any rank from 1")->required();
+    add_text(app, "X", options.input, "Input: " + types + " .npy of any rank from 1")->required();
     add_integer(app, "--axis", options.axis, low, high, "The axis, below 0 counted from the end; -1 by default");
     add_text(app, "--mask-tensor", options.mask_tensor, "|b1 .npy, true counts; aligned at the right to X, each axis full or 1");
 }
 
-AxisFiles::AxisFiles(const AxisOptions &options) : x_(read_npy(options.input, {ATTUNE_F32})), has_mask_(!options.mask_tensor.empty()) {
+AxisFiles::AxisFiles(const AxisOptions &options, std::initializer_list<attune_type> types)
+    : x_(read_npy(options.input, types)), has_mask_(!options.mask_tensor.empty()) {
     const auto rank = static_cast<int64_t>(x_.shape.size());
     if (rank == 0) bad_argument("{} has rank 0; it must be at least 1, for the axis", options.input);
     if (has_mask_ && rank > ATTUNE_MAX_RANK)

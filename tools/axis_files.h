@@ -1,6 +1,7 @@
 // The input files of the operations along one axis, softmax and log-sum-exp: read, checked, viewed.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -15,17 +16,18 @@ struct AxisOptions {
     int64_t axis = -1;
 };
 
-/** Declares the input, --axis and --mask-tensor. */
-void add_axis_options(CLI::App &app, AxisOptions &options);
+/** Declares the input, --axis and --mask-tensor. `types`: of the input, as the help says it. */
+void add_axis_options(CLI::App &app, AxisOptions &options, const std::string &types);
 
 /** The input, of any rank from 1, and its mask. */
 class AxisFiles {
 public:
     /** Throws CommandError naming the file, or --axis, that is wrong. */
-    explicit AxisFiles(const AxisOptions &options);
+    AxisFiles(const AxisOptions &options, std::initializer_list<attune_type> types);
     AxisFiles(const AxisFiles &) = delete; // mask() points into it
     AxisFiles &operator=(const AxisFiles &) = delete;
 
+    attune_type type() const { return x_.type; }
     const Shape &shape() const { return x_.shape; }
     /** The shape with 1 on the axis. */
     Shape reduced_shape() const;

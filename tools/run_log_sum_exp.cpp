@@ -20,7 +20,7 @@ struct LogSumExpCommand {
 };
 
 void run_log_sum_exp(const LogSumExpCommand &command) {
-    const AxisFiles in(command.files);
+    const AxisFiles in(command.files, {ATTUNE_F32});
     const Array y = make_array(ATTUNE_F32, in.reduced_shape(), command.output);
     OutputSet outputs;
     outputs.add("-o", command.output, y);
@@ -38,7 +38,7 @@ void run_log_sum_exp(const LogSumExpCommand &command) {
 void add_run_log_sum_exp(CLI::App &run) {
     CLI::App *app = run.add_subcommand("log-sum-exp", "ln sum exp(x / T) over one axis");
     const auto command = std::make_shared<LogSumExpCommand>();
-    add_axis_options(*app, command->files);
+    add_axis_options(*app, command->files, "<f4");
     add_text(*app, "-o,--output", command->output, "Output: shape of X with 1 on the axis")->required();
     add_float(*app, "--temperature", command->log_sum_exp.temperature, positive, "T; 1 by default");
     add_run_options(*app, command->run);

@@ -20,8 +20,8 @@ struct SoftmaxCommand {
 };
 
 void run_softmax(const SoftmaxCommand &command) {
-    const AxisFiles in(command.files);
-    const Array y = make_array(ATTUNE_F32, in.shape(), command.output);
+    const AxisFiles in(command.files, {ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16});
+    const Array y = make_array(in.type(), in.shape(), command.output);
     OutputSet outputs;
     outputs.add("-o", command.output, y);
     attune_call call = command.run.call();
@@ -38,8 +38,8 @@ void run_softmax(const SoftmaxCommand &command) {
 void add_run_softmax(CLI::App &run) {
     CLI::App *app = run.add_subcommand("softmax", "exp(x / T - logsumexp(x / T)) over one axis, or its logarithm");
     const auto command = std::make_shared<SoftmaxCommand>();
-    add_axis_options(*app, command->files);
-    add_text(*app, "-o,--output", command->output, "Output: shape of X")->required();
+    add_axis_options(*app, command->files, "<f4, <f2 or, as bf16, <u2 or <V2");
+    add_text(*app, "-o,--output", command->output, "Output: shape and type of X")->required();
     add_float(*app, "--temperature", command->softmax.temperature, positive, "T; 1 by default");
     app->add_flag("--log", command->softmax.log, "Log-softmax")->disable_flag_override();
     add_run_options(*app, command->run);

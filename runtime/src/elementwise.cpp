@@ -17,7 +17,7 @@ Status find_elementwise(const char *operation, const char *schedule, const attun
 
 Status find_elementwise(const char *operation, const char *schedule, attune_device device, Call &call, const attune_kernel *&kernel,
                         attune_type type) {
-    if (device != ATTUNE_CUDA) return find_elementwise(operation, schedule, kernel);
+    if (device != ATTUNE_CUDA) return find_elementwise(operation, schedule, kernel, type);
     CudaDevice gpu;
     ATTUNE_TRY(find_cuda_device(gpu));
     use_device(gpu, call);

@@ -11,8 +11,7 @@ namespace attune::runtime {
 /** The prebuilt kernel of an operation for tensors of `type`; `schedule` may be nullptr. */
 Status find_elementwise(const char *operation, const char *schedule, const attune_kernel *&kernel, attune_type type = ATTUNE_F32);
 
-/** The same for tensors on `device`, `type` being that of kernels of ATTUNE_CUDA alone. They launch on the GPU found here, which becomes
- * the call's. */
+/** The same for tensors on `device`. Kernels of ATTUNE_CUDA launch on the GPU found here, which becomes the call's. */
 Status find_elementwise(const char *operation, const char *schedule, attune_device device, Call &call, const attune_kernel *&kernel,
                         attune_type type = ATTUNE_F32);
 

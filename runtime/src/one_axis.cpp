@@ -79,8 +79,8 @@ Axes arrange(const OneAxis &p) {
 
 /** Where the kernel works: the element at index 0 of its three axes. */
 struct Place {
-    const float *x;
-    float *y;
+    const char *x;
+    char *y;
     const uint8_t *mask;
 };
 
@@ -91,8 +91,8 @@ Status run_at(const attune_kernel &kernel, const OneAxis &p, const Axes &axes, c
     const void *no_mask = device == ATTUNE_CUDA ? static_cast<const void *>(at.x) : &all; // it isn't read
     int32_t use_mask = p.mask != nullptr;
     float temperature = p.temperature;
-    HalideBuffer x(at.x, ATTUNE_F32, {{row.extent, row.x}, {along.extent, along.x}, {column.extent, column.x}}, device);
-    HalideBuffer y(at.y, ATTUNE_F32, {{row.extent, row.y}, {p.y.extent[p.axis], along.y}, {column.extent, column.y}}, device);
+    HalideBuffer x(at.x, p.x.type, {{row.extent, row.x}, {along.extent, along.x}, {column.extent, column.x}}, device);
+    HalideBuffer y(at.y, p.y.type, {{row.extent, row.y}, {p.y.extent[p.axis], along.y}, {column.extent, column.y}}, device);
     HalideBuffer mask(p.mask ? at.mask : no_mask, ATTUNE_BOOL,
                       {{row.extent, row.mask}, {along.extent, along.mask}, {column.extent, column.mask}}, device);
     void *arguments[6] = {nullptr, x.get(), mask.get(), &use_mask, &temperature, y.get()};
@@ -109,13 +109,14 @@ bool advance(const Axes &axes, int64_t (&index)[ATTUNE_MAX_RANK]) {
 }
 
 Status run_all(const attune_kernel &kernel, const OneAxis &p, const Axes &axes, Call &call) {
+    const auto x_bytes = static_cast<int64_t>(element_size(p.x.type)), y_bytes = static_cast<int64_t>(element_size(p.y.type));
     int64_t index[ATTUNE_MAX_RANK] = {};
     do {
-        Place at = {static_cast<const float *>(p.x.data), static_cast<float *>(p.y.data),
+        Place at = {static_cast<const char *>(p.x.data), static_cast<char *>(p.y.data),
                     p.mask ? static_cast<const uint8_t *>(p.mask->data) : nullptr};
         for (int i = 0; i < axes.count; ++i) {
             const Axis &axis = axes.looped[i];
-            at.x += index[i] * axis.x, at.y += index[i] * axis.y;
+            at.x += index[i] * axis.x * x_bytes, at.y += index[i] * axis.y * y_bytes;
             if (at.mask) at.mask += index[i] * axis.mask;
         }
         ATTUNE_TRY(run_at(kernel, p, axes, at, call));
@@ -146,7 +147,7 @@ Status run_one_axis(const OneAxis &problem, Call &call) {
     const Axes axes = arrange(problem);
     const attune_kernel *kernel = nullptr;
     const char *operation = axes.contiguous ? problem.operation : problem.columns;
-    ATTUNE_TRY(find_elementwise(operation, problem.schedule, problem.x.device, call, kernel));
+    ATTUNE_TRY(find_elementwise(operation, problem.schedule, problem.x.device, call, kernel, problem.x.type));
     return has_elements(problem.x) ? run_all(*kernel, problem, axes, call) : Status();
 }
 

@@ -9,13 +9,6 @@ namespace attune::runtime {
 
 namespace {
 
-Status check_type(const attune_tensor &x) {
-    const int given = raw_value(x.type);
-    ATTUNE_REQUIRE(given == ATTUNE_F32 || given == ATTUNE_F16 || given == ATTUNE_BF16, "x.type is {}; it must be f32, f16 or bf16",
-                   type_name(x.type));
-    return {};
-}
-
 Status check_layout(attune_rotary_layout given) {
     const int layout = raw_value(given);
     ATTUNE_REQUIRE(layout == ATTUNE_ROTARY_HALF || layout == ATTUNE_ROTARY_INTERLEAVED,
@@ -62,7 +55,7 @@ Encoding encoding_of(const attune_rotary_args &args) {
 Status run_rotary(const attune_rotary_args &args, attune_call *call) {
     const attune_device device = args.x.device;
     ATTUNE_TRY(check_device(device, "x"));
-    ATTUNE_TRY(check_type(args.x));
+    ATTUNE_TRY(check_float(args.x.type, "x"));
     ATTUNE_TRY(check_pair(args.x, args.y, 2, 4, false, device, args.x.type));
     ATTUNE_TRY(check_layout(args.layout));
     Encoding encoding = encoding_of(args);

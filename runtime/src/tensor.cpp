@@ -115,6 +115,13 @@ bool has_elements(const attune_tensor &tensor) {
 
 int64_t effective_stride(const attune_tensor &tensor, int32_t axis) { return tensor.extent[axis] > 1 ? tensor.stride[axis] : 0; }
 
+Status check_float(const attune_type &type, const char *name) {
+    const int given = raw_value(type);
+    ATTUNE_REQUIRE(given == ATTUNE_F32 || given == ATTUNE_F16 || given == ATTUNE_BF16, "{}.type is {}; it must be f32, f16 or bf16", name,
+                   type_name(type));
+    return {};
+}
+
 Status check_f32_or_bf16(const attune_type &type, const char *name, const char *member) {
     const int given = raw_value(type);
     ATTUNE_REQUIRE(given == ATTUNE_F32 || given == ATTUNE_BF16, "{}.{} is {}; it must be ATTUNE_F32 ({}) or ATTUNE_BF16 ({})", name, member,

@@ -32,6 +32,9 @@ int64_t effective_stride(const attune_tensor &tensor, int32_t axis);
 /** The type of a tensor of layers; `member` is what of `name` it is. */
 Status check_f32_or_bf16(const attune_type &type, const char *name, const char *member = "type");
 
+/** The type of a tensor that functions of single rows take. */
+Status check_float(const attune_type &type, const char *name);
+
 /** Whether it is one of attune_device's numbers. */
 Status check_device(const attune_device &device, const char *name);
 

@@ -16,6 +16,21 @@ class Softmax(command.CommandTest):
             expected += [score - total for score in scores] if log else weights
         self.assert_close("y.npy", Array(x.shape, expected))
 
+    def test_softmax_of_sixteen_bits(self):
+        half = [i / 8 - 3 for i in range(48)] # as f16 holds them
+        x = self.write("x.npy", Array((6, 8), half, "<f2"))
+        self.run_well("run", "softmax", "x.npy", "-o", "y.npy")
+        y = self.read("y.npy")
+        self.assertEqual(y.descr, "<f2")
+        for row in range(6):
+            weights, _ = oracle.softmax_row([x[row, column] for column in range(8)])
+            for column in range(8):
+                self.assertAlmostEqual(y[row, column], weights[column], delta=2.5e-4) # half a unit in the last place below 1/2
+        for descr in ("<u2", "<V2"): # bf16: four equal numbers
+            self.write("x.npy", Array((1, 4), [0x3f80] * 4, descr))
+            self.run_well("run", "softmax", "x.npy", "-o", "y.npy")
+            self.assertEqual(self.read("y.npy").values, [0x3e80] * 4)
+
     def test_ranks(self):
         for shape in [(1,), (5,), (3, 7), (2, 3, 17), (2, 1, 2, 3, 4), (1,) * 12 + (3,)]:
             self.check(self.normal(*shape))

@@ -1,4 +1,5 @@
 // Softmax and its kin, merging, slopes and positions on a GPU, against float64.
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <tuple>
@@ -97,6 +98,25 @@ TEST_P(CudaAxis, MasksTemperaturesAndInfinities) {
 }
 
 class CudaFunctions : public SeededTest {};
+
+TEST_F(CudaFunctions, SoftmaxOfSixteenBitsIsRoundedOnce) {
+    for (const attune_type type : {ATTUNE_F16, ATTUNE_BF16})
+        for (const bool log : {false, true})
+            for (const int32_t axis : {0, 1}) {
+                if (!is_linked(std::string(log ? "log_softmax" : "softmax") + (axis == 0 ? "_columns" : ""), type))
+                    GTEST_SKIP() << "a kernel isn't linked in";
+                const Tensor<float> drawn({37, 131}), wide(drawn.extent);
+                random.fill_normal(drawn, 2);
+                const TypedTensor x(type, drawn), y(type, drawn.extent);
+                const std::vector<double> values = x.values();
+                std::copy(values.begin(), values.end(), wide.data());
+                DeviceMemory memory;
+                const TensorView given(memory.upload(x.view()));
+                run_into(memory, y.view(), [&](const TensorView &there) { return softmax(given, there, {1, log, axis, nullptr, ""}); });
+                const std::vector<double> exact = along_axis_in_double({log ? AxisKind::log_softmax : AxisKind::softmax, wide, axis});
+                EXPECT_TRUE(agrees(y.values(), exact, {1e-6, type == ATTUNE_BF16 ? 0x1p15 : 0x1p12})) << "axis " << axis;
+            }
+}
 
 TEST_F(CudaFunctions, Merge) {
     if (!is_linked("merge")) GTEST_SKIP() << "no kernel is linked in";

@@ -5,6 +5,7 @@
 
 #include "attune/attune.hpp"
 #include "compare.h"
+#include "half.h"
 #include "kernels.h"
 #include "random.h"
 #include "softmax_oracle.h"
@@ -103,6 +104,47 @@ TEST_P(SoftmaxTest, InPlace) {
     const Status status = softmax(x.view(), x.view(), {1, log(), -1, nullptr, GetParam()->schedule});
     ASSERT_TRUE(status.ok()) << status.message;
     EXPECT_TRUE(same_bits(x, y));
+}
+
+/** Numbers of 16 bits have the softmax of those of f32 that they are, rounded once: along both axes, rows that are streamed as well. */
+TEST(SoftmaxOfSixteenBits, IsThatOfF32Rounded) {
+    Random random(1);
+    for (const Extents &extents : {Extents{7, 45}, {90, 33}, {3, 5000}, {2, 3, 129}, {9000, 2048}}) {
+        const Tensor<float> numbers(extents);
+        random.fill_normal(numbers, 3);
+        for (attune_type type : {ATTUNE_BF16, ATTUNE_F16})
+            for (bool log : {false, true})
+                for (int32_t axis : {-1, 0}) {
+                    if (extents[0] == 9000 && (log || axis == 0)) continue;
+                    SCOPED_TRACE(std::to_string(extents[0]) + " rows, axis " + std::to_string(axis) + (log ? ", log" : ""));
+                    HalfTensor x(type, numbers), y(type, numbers);
+                    x.bits[3] = half_bits(type, -INFINITY);
+                    const std::vector<double> values = x.values();
+                    const Tensor<float> wide(extents), exact(extents);
+                    std::copy(values.begin(), values.end(), wide.data());
+                    ASSERT_TRUE(softmax(wide.view(), exact.view(), {0.7f, log, axis}).ok());
+                    const Status status = softmax(TensorView(x.view()), TensorView(y.view()), {0.7f, log, axis});
+                    ASSERT_TRUE(status.ok()) << status.message;
+                    const std::vector<double> expected = to_double(exact), got = y.values();
+                    for (size_t i = 0; i < got.size(); i++) {
+                        if (expected[i] == got[i]) continue; // infinities
+                        ASSERT_LE(std::abs(got[i] - expected[i]), 0.501 * half_ulp(type, std::abs(expected[i]))) << "at " << i;
+                    }
+                }
+    }
+}
+
+TEST(SoftmaxOfSixteenBits, InPlaceAndMixedTypes) {
+    Random random(2);
+    const Tensor<float> numbers({9, 50});
+    random.fill_normal(numbers);
+    const HalfTensor x(ATTUNE_BF16, numbers), y(ATTUNE_BF16, numbers), z(ATTUNE_F16, numbers);
+    ASSERT_TRUE(softmax(TensorView(x.view()), TensorView(y.view())).ok());
+    ASSERT_TRUE(softmax(TensorView(x.view()), TensorView(x.view())).ok());
+    EXPECT_EQ(x.bits, y.bits);
+    const Status mixed = softmax(TensorView(x.view()), TensorView(z.view()));
+    EXPECT_EQ(mixed.code, ATTUNE_INVALID_ARGUMENT);
+    EXPECT_NE(mixed.message.find("y.type"), std::string::npos) << mixed.message;
 }
 
 ATTUNE_FOR_EACH_KERNEL(SoftmaxTest, "softmax");

@@ -244,7 +244,7 @@ attune_status attune_attention_run(const attune_attention_plan *plan, const attu
 /* ---- Softmax over one axis: exp(x / T - logsumexp(x / T)), or its logarithm ------------------------------------------- */
 typedef struct attune_softmax_args {
     size_t struct_size;
-    attune_tensor x, y;        /* same shape, f32, any strides; y may be x itself */
+    attune_tensor x, y;        /* same shape, f32, f16 or bf16, any strides; y may be x itself */
     int32_t axis;              /* 0 to rank - 1, or -rank to -1 counted from the end; -1 by default */
     const attune_tensor *mask; /* optional, ATTUNE_BOOL, rank of x, each axis full or 1: true counts; false gets 0 (logarithm: -inf) */
     float temperature;         /* > 0 */
