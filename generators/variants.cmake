@@ -1,8 +1,8 @@
 # The prebuilt variants, one a row. A row is all it takes: the library holds the kernel, attune_kernel_at() lists it, and so plans
 # choose it and tests and benchmarks run it. Its name is OPERATION_SCHEDULE_DTYPE, with _dN where it is for one head dimension.
 #
-# operation, schedule, head_dim (D and Dv; 0: any), dtype (of attention: of q, k, v and out; of rotary and
-# add_positions: of x and y; _i8kv: k and v are int8 with scales), targets (CPU classes, best first, x86-64 last: the last one runs unchecked)
+# operation, schedule, head_dim (D and Dv; 0: any), dtype (of attention: of q, k, v and out; of softmax,
+# rotary and add_positions: of x and y; _i8kv: k and v are int8 with scales), targets (CPU classes, best first, x86-64 last: the last one runs unchecked)
 #
 # Baselines that only answer for correctness are for plain x86-64.
 
