@@ -122,8 +122,8 @@ TEST(SoftmaxOfSixteenBits, IsThatOfF32Rounded) {
                     const std::vector<double> values = x.values();
                     const Tensor<float> wide(extents), exact(extents);
                     std::copy(values.begin(), values.end(), wide.data());
-                    ASSERT_TRUE(softmax(wide.view(), exact.view(), {0.7f, log, axis}).ok());
-                    const Status status = softmax(TensorView(x.view()), TensorView(y.view()), {0.7f, log, axis});
+                    ASSERT_TRUE(softmax(wide.view(), exact.view(), {0.7f, log, axis, nullptr, ""}).ok());
+                    const Status status = softmax(TensorView(x.view()), TensorView(y.view()), {0.7f, log, axis, nullptr, ""});
                     ASSERT_TRUE(status.ok()) << status.message;
                     const std::vector<double> expected = to_double(exact), got = y.values();
                     for (size_t i = 0; i < got.size(); i++) {
