@@ -142,6 +142,7 @@ INSTANTIATE_TEST_SUITE_P(
     Large, Streams,
     ::testing::Values(StreamCase{"softmax", ATTUNE_F32, 2, 1024, 2176, 0, 0}, //
                       StreamCase{"softmax", ATTUNE_F32, 2, 1088, 2051, 3, 5}, StreamCase{"log_softmax", ATTUNE_F32, 2, 43, 50257, 0, 1},
+                      StreamCase{"softmax", ATTUNE_BF16, 2, 1088, 4099, 3, 5}, StreamCase{"log_softmax", ATTUNE_F16, 2, 90, 50261, 0, 1},
                       StreamCase{"layer_norm", ATTUNE_F32, 2, 2304, 1003, 0, 2}, StreamCase{"layer_norm", ATTUNE_F32, 2, 32000, 70, 1, 0},
                       StreamCase{"rms_norm", ATTUNE_F32, 2, 1100, 2048, 64, 0}, StreamCase{"rms_norm", ATTUNE_BF16, 2, 4500, 1000, 7, 3},
                       StreamCase{"rotary_half", ATTUNE_F32, 8, 4400, 126, 2, 3}, StreamCase{"rotary_half", ATTUNE_F32, 8, 4200, 128, 0, 0},

@@ -51,18 +51,19 @@ def offences(path, mnemonic, operand=None):
 @functools.cache
 def innermost_loops(path):
     """The body of every loop that holds no other jump back, as (address, mnemonic, operands) of its instructions."""
-    instructions = [(int(found[1], 16), found[2], found[3]) for found in INSTRUCTION.finditer(disassembly(path))]
     loops = []
-    place = {address: i for i, (address, _, _) in enumerate(instructions)}
-    last_jump = -1
-    for i, (address, mnemonic, operands) in enumerate(instructions):
-        target = re.match(r"([0-9a-f]+) <", operands) if mnemonic.startswith("j") else None
-        if target is None or int(target[1], 16) > address:
-            continue
-        start = place[int(target[1], 16)]
-        if start > last_jump:
-            loops.append(instructions[start:i + 1])
-        last_jump = i
+    for section in disassembly(path).split("Disassembly of section")[1:]: # addresses count from each one's start
+        instructions = [(int(found[1], 16), found[2], found[3]) for found in INSTRUCTION.finditer(section)]
+        place = {address: i for i, (address, _, _) in enumerate(instructions)}
+        last_jump = -1
+        for i, (address, mnemonic, operands) in enumerate(instructions):
+            target = re.match(r"([0-9a-f]+) <", operands) if mnemonic.startswith("j") else None
+            if target is None or int(target[1], 16) > address:
+                continue
+            start = place[int(target[1], 16)]
+            if start > last_jump:
+                loops.append(instructions[start:i + 1])
+            last_jump = i
     return loops
 
 
@@ -174,7 +175,7 @@ class LinearLayers(unittest.TestCase):
         for schedule, machine, dtype in kernels:
             with self.subTest(schedule=schedule, machine=machine, dtype=dtype):
                 tuned = json.loads((TUNED / f"{machine}.json").read_text())[f"linear_{schedule}"]
-                tuned = tuned.get("pairs" if dtype == "bf16" and machine in pairs else "float", tuned["any"])
+                tuned = tuned.get("pairs" if dtype == "bf16" and machine in pairs else "any", tuned["any"])
                 path = object_of(machine, f"linear_{schedule}_{dtype}")
                 self.assertEqual(set(re.findall(r"prefetch\w+", disassembly(path))), {f"prefetcht{tuned['level_ahead'] - 1}"})
                 asked = [sum(mnemonic.startswith("prefetch") for _, mnemonic, _ in loop) for loop in innermost_loops(path)]
@@ -184,7 +185,7 @@ class LinearLayers(unittest.TestCase):
 class Streams(unittest.TestCase):
     """Outputs that no cache would hold: kernels send them through the runtime, which has the instructions, and fences them."""
 
-    KERNELS = ["softmax_vectorized_f32", "log_softmax_vectorized_f32", "rotary_half_vectorized_f32", "rotary_half_vectorized_bf16",
+    KERNELS = ["softmax_vectorized_f32", "log_softmax_vectorized_f32", "softmax_vectorized_bf16", "log_softmax_vectorized_f16", "rotary_half_vectorized_f32", "rotary_half_vectorized_bf16",
                "rotary_half_vectorized_f16", "rotary_interleaved_vectorized_f32", "rotary_interleaved_vectorized_bf16",
                "rotary_interleaved_vectorized_f16", "layer_norm_vectorized_f32", "rms_norm_vectorized_f32", "rms_norm_vectorized_bf16"]
 
