@@ -46,10 +46,10 @@ private:
     std::array<double, 3> fastest_{}; // GFLOP/s, descending
 };
 
-/** GB/s (10^9) read from memory by `threads` threads at once: the fastest of several passes over a buffer of four times the
- * last-level cache, at most 1 GiB and half of the available memory. A pass goes round it until it has read `bytes_at_once`: a shared
- * machine's memory is faster for milliseconds than it is for a tenth of a second, so that what reads for long is compared with as long a
- * read. 0 if there is no memory for it. */
+/** GB/s (10^9) read from memory by `threads` threads at once: the fastest of several passes, in one stream and in four, over a buffer of
+ * four times the last-level cache, at most 1 GiB, or of `bytes_at_once` if that is more; of half of the available memory at most. Of a
+ * smaller buffer a cache holds a larger part, so that what reads much is compared with as large a read; and a shared machine's memory is
+ * faster for milliseconds than it is for a tenth of a second, so that each pass reads `bytes_at_once`. 0 if there is no memory for it. */
 double measure_read_bandwidth(int32_t threads, int64_t bytes_at_once = 0);
 
 /** GB/s (10^9) read and written together by `threads` threads that copy such a buffer, with ordinary stores or past the caches, whichever
