@@ -24,15 +24,6 @@ bool is_rotary(const RowCase &c) { return std::string_view(c.operation).substr(0
 bool is_layer_norm(const RowCase &c) { return std::strcmp(c.operation, "layer_norm") == 0; }
 bool is_norm(const RowCase &c) { return is_layer_norm(c) || std::strcmp(c.operation, "rms_norm") == 0; }
 
-/** Schedule "" of an operation: the first that is linked in for the CPU. */
-std::string default_schedule(const RowCase &c) {
-    for (int32_t i = 0; i < attune_kernel_count(); ++i)
-        if (const attune_kernel *kernel = attune_kernel_at(i);
-            std::strcmp(kernel->operation, c.operation) == 0 && kernel->device == ATTUNE_CPU && kernel->dtype == c.dtype)
-            return kernel->schedule;
-    return "";
-}
-
 Status run(const RowCase &c, const std::string &schedule, char *x, char *y, Call &call) {
     return run_rows(c, schedule, {x, c.dtype, {c.heads, c.rows, c.columns}}, {y, c.dtype, {c.heads, c.rows, c.columns}}, call);
 }
@@ -114,6 +105,14 @@ const std::vector<RowCase> &row_cases() {
     return cases;
 }
 
+const attune_kernel *linked_kernel(const RowCase &c, attune_device device) {
+    for (int32_t i = 0; i < attune_kernel_count(); ++i)
+        if (const attune_kernel *kernel = attune_kernel_at(i);
+            std::strcmp(kernel->operation, c.operation) == 0 && kernel->device == device && kernel->dtype == c.dtype)
+            return kernel;
+    return nullptr;
+}
+
 Status run_rows(const RowCase &c, const std::string &schedule, const TensorView &x, const TensorView &y, Call &call) {
     if (is_rotary(c)) {
         RotaryOptions options;
@@ -132,6 +131,11 @@ Status run_rows(const RowCase &c, const std::string &schedule, const TensorView 
 }
 
 namespace {
+
+std::string default_schedule(const RowCase &c) {
+    const attune_kernel *kernel = linked_kernel(c, ATTUNE_CPU);
+    return kernel ? kernel->schedule : "";
+}
 
 Result<CaseResult> measure(const RowCase &c, const Settings &settings, const Copies &copies) {
     CaseResult result{{}, copies.count, false};

@@ -26,6 +26,9 @@ struct RowCase {
  * 16 bits where there are kernels. */
 const std::vector<RowCase> &row_cases();
 
+/** The first kernel of a case's operation and type that is linked in for the device; nullptr if there is none. */
+const attune_kernel *linked_kernel(const RowCase &c, attune_device device);
+
 /** One run of a case, on the device of the tensors, which are [heads, rows, columns]. Schedule "": the default. */
 Status run_rows(const RowCase &c, const std::string &schedule, const TensorView &x, const TensorView &y, Call &call);
 

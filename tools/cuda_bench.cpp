@@ -1,11 +1,11 @@
 #include "cuda_bench.h"
 
 #include <array>
-#include <cstring>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "bench/half.h"
 #include "bench/rows.h"
 #include "cuda_measure.h"
 #include "error.h"
@@ -13,8 +13,6 @@
 
 namespace attune::tools {
 namespace {
-
-const char *type_name(attune_type type) { return type == ATTUNE_BF16 ? "bf16" : type == ATTUNE_F16 ? "f16" : "f32"; }
 
 std::vector<bench::Case> usual_cases() {
     constexpr int64_t tokens_in_all = 16384, heads = 16;
@@ -104,24 +102,16 @@ void add_timing(CudaReport &report, const bench::Case &c, const Timing &timing) 
     const double tflops = bench::useful_flops(c) / timing.seconds / 1e12, gbps = c.kv_bytes() / timing.seconds * 1e-9;
     const nlohmann::ordered_json line = {{"kernel", timing.kernel},
                                          {"schedule", timing.schedule},
-                                         {"dtype", type_name(c.dtype)},
+                                         {"dtype", bench::name_of_type(c.dtype)},
                                          {"mask", c.mask},
                                          {"shape", {c.batch, c.query_heads, c.kv_heads, c.queries, c.keys, c.head_dim}},
                                          {"seconds", timing.seconds},
                                          {"tflops", tflops},
                                          {"kv_gbps", gbps}};
     const auto number = [](auto value) { return fmt::format("{}", value); };
-    report.add(line, {c.mask, type_name(c.dtype), number(c.batch), number(c.query_heads), number(c.kv_heads), number(c.queries),
+    report.add(line, {c.mask, bench::name_of_type(c.dtype), number(c.batch), number(c.query_heads), number(c.kv_heads), number(c.queries),
                       number(c.keys), number(c.head_dim), timing.schedule, fmt::format("{:.1f}", timing.seconds * 1e6),
                       fmt::format("{:.1f}", tflops), fmt::format("{:.1f}", gbps)});
-}
-
-bool is_linked(const bench::RowCase &c) {
-    for (int32_t i = 0; i < attune_kernel_count(); ++i)
-        if (const attune_kernel *kernel = attune_kernel_at(i);
-            std::strcmp(kernel->operation, c.operation) == 0 && kernel->device == ATTUNE_CUDA && kernel->dtype == c.dtype)
-            return true;
-    return false;
 }
 
 double time_rows(const bench::RowCase &c, const CudaMeasure &measure) {
@@ -152,12 +142,13 @@ void run_cuda_rows(const CudaBenchOptions &options) {
     CudaReport report(measure, options.json, {"case", "rows", "us", "GB/s", "share of copying"},
                       {Align::left, Align::right, Align::right, Align::right, Align::right});
     for (bench::RowCase c : bench::row_cases()) {
-        if (!is_linked(c)) continue;
+        if (!bench::linked_kernel(c, ATTUNE_CUDA)) continue;
         c.rows = std::max<int64_t>(1, measure.uncached_bytes() / (c.heads * c.columns * element_bytes(c.dtype)));
         const double seconds = time_rows(c, measure), gbps = c.bytes() / seconds * 1e-9;
-        report.add({{"case", c.name}, {"dtype", type_name(c.dtype)}, {"rows", c.heads * c.rows}, {"seconds", seconds}, {"gbps", gbps}},
-                   {c.name, fmt::format("{}", c.heads * c.rows), fmt::format("{:.1f}", seconds * 1e6), fmt::format("{:.1f}", gbps),
-                    fmt::format("{:.1f} %", 100 * gbps / measure.copy_gbps())});
+        report.add(
+            {{"case", c.name}, {"dtype", bench::name_of_type(c.dtype)}, {"rows", c.heads * c.rows}, {"seconds", seconds}, {"gbps", gbps}},
+            {c.name, fmt::format("{}", c.heads * c.rows), fmt::format("{:.1f}", seconds * 1e6), fmt::format("{:.1f}", gbps),
+             fmt::format("{:.1f} %", 100 * gbps / measure.copy_gbps())});
     }
     report.finish();
 }

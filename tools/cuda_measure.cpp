@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "bench/elements.h"
+
 namespace attune::tools {
 namespace {
 
@@ -17,27 +19,6 @@ int64_t bytes_of(attune_type type, const Shape &shape) {
     for (int64_t extent : shape)
         bytes *= extent;
     return bytes;
-}
-
-/** Exponents below 1 with random signs and fractions. */
-std::vector<uint16_t> random_halves(attune_type type, int64_t count) {
-    const uint32_t half = type == ATTUNE_BF16 ? 0x3f00 : 0x3800, fraction = type == ATTUNE_BF16 ? 0x7f : 0x3ff; // 0.5 to 1
-    std::mt19937 random(7);
-    std::vector<uint16_t> values(static_cast<size_t>(count));
-    for (uint16_t &value : values) {
-        const uint32_t bits = random();
-        value = static_cast<uint16_t>((bits & 0x80000000) >> 16 | half | (bits & fraction));
-    }
-    return values;
-}
-
-std::vector<float> random_floats(int64_t count) {
-    std::mt19937 random(7);
-    std::uniform_real_distribution<float> uniform(-1, 1);
-    std::vector<float> values(static_cast<size_t>(count));
-    for (float &value : values)
-        value = uniform(random);
-    return values;
 }
 
 std::string today() {
@@ -66,12 +47,10 @@ TensorView GpuTensors::empty(attune_type type, const Shape &shape) {
 TensorView GpuTensors::random(attune_type type, const Shape &shape) {
     constexpr int64_t block = 1 << 20; // elements
     const TensorView made = empty(type, shape);
-    const int64_t all = bytes_of(type, shape), first = std::min(all, block * element_bytes(type));
+    const int64_t all = bytes_of(type, shape), first = std::min(all, block * element_bytes(type)), count = first / element_bytes(type);
     const uint64_t to = memory_.back();
-    if (type == ATTUNE_F32)
-        gpu_.to_device(to, random_floats(first / 4).data(), first);
-    else
-        gpu_.to_device(to, random_halves(type, first / 2).data(), first);
+    std::mt19937_64 random(7);
+    gpu_.to_device(to, bench::stored(bench::normal(count, type, random), type, count).get(), first);
     for (int64_t done = first; done < all; done *= 2)
         gpu_.copy(to + static_cast<uint64_t>(done), to, std::min(done, all - done));
     return made;

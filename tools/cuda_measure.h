@@ -22,7 +22,7 @@ public:
     GpuTensors &operator=(const GpuTensors &) = delete;
 
     TensorView empty(attune_type type, const Shape &shape);
-    /** Values of about unit size: a million of them over and over. */
+    /** Normally distributed numbers: a million of them over and over. */
     TensorView random(attune_type type, const Shape &shape);
 
 private:

@@ -76,6 +76,12 @@ int fit(const attune_kernel &kernel, const KernelQuery &query) {
 const char *on_device(const KernelQuery &query) { return query.device == ATTUNE_CUDA ? " on device cuda" : ""; }
 
 Status no_kernel(const KernelQuery &query) {
+    if (!has_schedule(query.operation, query.schedule, query.device)) {
+        const std::string known = schedules_of(query.operation, query.device);
+        if (known.empty()) return fail(ATTUNE_UNSUPPORTED, "no kernel that does {}{} is linked in", query.operation, on_device(query));
+        return fail(ATTUNE_INVALID_ARGUMENT, "schedule is \"{}\"; the schedules of {}{} are {}", query.schedule, query.operation,
+                    on_device(query), known);
+    }
     const std::string widths = query.head_dim > 0 ? formatted(", D = {}, Dv = {}", query.head_dim, query.value_dim) : "";
     return fail(ATTUNE_UNSUPPORTED, "no linked kernel does {}{} for {}{}{} by the schedule {}; there are {}", query.operation,
                 on_device(query), type_name(query.dtype), query.int8_cache ? " over an int8 cache" : "", widths, query.schedule,
@@ -107,12 +113,6 @@ bool has_schedule(const char *operation, const char *schedule, attune_device dev
 }
 
 Status find_kernel(const KernelQuery &query, const attune_kernel *&found) {
-    if (!has_schedule(query.operation, query.schedule, query.device)) {
-        const std::string known = schedules_of(query.operation, query.device);
-        if (known.empty()) return fail(ATTUNE_UNSUPPORTED, "no kernel that does {}{} is linked in", query.operation, on_device(query));
-        return fail(ATTUNE_INVALID_ARGUMENT, "schedule is \"{}\"; the schedules of {}{} are {}", query.schedule, query.operation,
-                    on_device(query), known);
-    }
     const attune_kernel *best = nullptr;
     for (const attune_kernel *kernel : linked_kernels(query.operation, query.device))
         if (fit(*kernel, query) > (best ? fit(*best, query) : -1)) best = kernel;
