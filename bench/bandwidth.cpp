@@ -3,7 +3,6 @@
 // Zen 4 reads faster what it asks for into the second-level cache: 33 GB/s, and 29 into the first. Of a buffer that outgrows the caches
 // fourfold they still hold a part: with 32 MiB of them it reads 35 GB/s of 128 MiB, 31 of 2 GiB in one stream, and 26 in four far apart.
 #include <algorithm>
-#include <limits>
 #include <new>
 #include <string_view>
 
@@ -17,7 +16,8 @@
 namespace attune::bench {
 namespace {
 
-constexpr int streams = 4, lines_at_once = 4, passes = 3;
+constexpr int streams = 4, lines_at_once = 4, first_passes = 3;
+constexpr double rest_seconds = 0.25;                                    // from one sample to the next
 constexpr int64_t line = 64, prefetch_ahead = 2048, ahead_of_one = 4096; // bytes
 
 /** Adds up all of `data`; returns a part of the sum, on which every read has a bearing. */
@@ -115,42 +115,59 @@ Buffer filled_buffer(int64_t bytes, float value) {
 
 } // namespace
 
-double measure_read_bandwidth(int32_t threads, int64_t bytes_at_once) {
+ReadBandwidth::ReadBandwidth(int32_t threads, int64_t bytes_at_once)
+    : threads_(threads), bytes_(buffer_bytes(threads, 1, bytes_at_once)),
+      rounds_(bytes_ == 0 ? 0 : std::max<int64_t>((bytes_at_once + bytes_ - 1) / bytes_, 1)), buffer_(filled_buffer(bytes_, 1)) {
+    for (int i = 0; i < first_passes; ++i)
+        pass();
+}
+
+void ReadBandwidth::sample() {
+    if (now() - last_ > rest_seconds) pass();
+}
+
+void ReadBandwidth::pass() {
     const Sum with_avx512[] = {sum_avx512<streams, _MM_HINT_T0>, sum_avx512<streams, _MM_HINT_T1>, sum_avx512<1, _MM_HINT_T1>};
     const Sum with_sse2[] = {sum_sse2<streams, _MM_HINT_T0>, sum_sse2<streams, _MM_HINT_T1>, sum_sse2<1, _MM_HINT_T1>};
-    const int64_t bytes = buffer_bytes(threads, 1, bytes_at_once), share = bytes / threads;
-    if (share == 0) return 0;
-    const Buffer buffer = filled_buffer(bytes, 1);
-    const auto *data = reinterpret_cast<const char *>(buffer.get());
-    std::vector<int64_t> totals(static_cast<std::size_t>(threads));
-    const int64_t rounds = std::max<int64_t>((bytes_at_once + bytes - 1) / bytes, 1);
-    double fastest = std::numeric_limits<double>::infinity();
-    for (int pass = 0; pass < passes; ++pass)
-        for (const Sum sum : wide() ? with_avx512 : with_sse2)
-            fastest = std::min(fastest, time_together(threads, [&](int32_t thread) {
-                                   for (int64_t round = 0; round < rounds; ++round)
-                                       totals[static_cast<std::size_t>(thread)] += sum(data + thread * share, share);
-                               }));
+    if (bytes_ == 0) return;
+    const int64_t share = bytes_ / threads_;
+    const auto *data = reinterpret_cast<const char *>(buffer_.get());
+    std::vector<int64_t> totals(static_cast<std::size_t>(threads_));
+    for (const Sum sum : wide() ? with_avx512 : with_sse2) {
+        const double seconds = time_together(threads_, [&](int32_t thread) {
+            for (int64_t round = 0; round < rounds_; ++round)
+                totals[static_cast<std::size_t>(thread)] += sum(data + thread * share, share);
+        });
+        gbps_ = std::max(gbps_, double(rounds_ * bytes_) / seconds * 1e-9);
+    }
     volatile int64_t sink = 0;
     for (int64_t total : totals)
         sink = sink + total; // keeps the loops from being optimised away
-    return double(rounds * bytes) / fastest * 1e-9;
+    last_ = now();
 }
 
-double measure_copy_bandwidth(int32_t threads) {
+CopyBandwidth::CopyBandwidth(int32_t threads)
+    : threads_(threads), bytes_(buffer_bytes(threads, 2)), from_(filled_buffer(bytes_, 1)), to_(filled_buffer(bytes_, 0)) {
+    for (int i = 0; i < first_passes; ++i)
+        pass();
+}
+
+void CopyBandwidth::sample() {
+    if (now() - last_ > rest_seconds) pass();
+}
+
+void CopyBandwidth::pass() {
     const Copy with_avx512[] = {copy_avx512<1, false>, copy_avx512<1, true>, copy_avx512<streams, false>, copy_avx512<streams, true>};
     const Copy with_sse2[] = {copy_sse2<1, false>, copy_sse2<1, true>, copy_sse2<streams, false>, copy_sse2<streams, true>};
-    const int64_t bytes = buffer_bytes(threads, 2), share = bytes / threads;
-    if (share == 0) return 0;
-    const Buffer from = filled_buffer(bytes, 1), to = filled_buffer(bytes, 0);
-    double fastest = std::numeric_limits<double>::infinity();
-    for (int pass = 0; pass < passes; ++pass)
-        for (const Copy copy : wide() ? with_avx512 : with_sse2)
-            fastest = std::min(fastest, time_together(threads, [&](int32_t thread) {
-                                   copy(reinterpret_cast<const char *>(from.get()) + thread * share,
-                                        reinterpret_cast<char *>(to.get()) + thread * share, share);
-                               }));
-    return 2 * double(bytes) / fastest * 1e-9;
+    if (bytes_ == 0) return;
+    const int64_t share = bytes_ / threads_;
+    for (const Copy copy : wide() ? with_avx512 : with_sse2) {
+        const double seconds = time_together(threads_, [&](int32_t thread) {
+            copy(reinterpret_cast<const char *>(from_.get()) + thread * share, reinterpret_cast<char *>(to_.get()) + thread * share, share);
+        });
+        gbps_ = std::max(gbps_, 2 * double(bytes_) / seconds * 1e-9);
+    }
+    last_ = now();
 }
 
 } // namespace attune::bench

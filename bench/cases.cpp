@@ -63,6 +63,11 @@ const std::vector<Case> &mask_cases() {
     return cases;
 }
 
+Case unmasked_case(Case c) {
+    c.mask = "none", c.counts_half = false, c.documents = c.key_length = 0, c.tensor = false;
+    return c;
+}
+
 std::optional<Case> find_case(const std::string &name) {
     for (const std::vector<Case> *cases : {&named_cases(), &mask_cases()})
         for (const Case &c : *cases)

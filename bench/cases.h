@@ -34,6 +34,8 @@ struct Case {
 const std::vector<Case> &named_cases();
 /** Every kind of mask at 4096 tokens, and none. */
 const std::vector<Case> &mask_cases();
+/** The same tensors without mask, documents or lengths. */
+Case unmasked_case(Case c);
 /** One of either. */
 std::optional<Case> find_case(const std::string &name);
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "attune/attune.h"
+#include "bench/buffer.h"
 
 namespace attune::bench {
 
@@ -46,14 +47,42 @@ private:
     std::array<double, 3> fastest_{}; // GFLOP/s, descending
 };
 
-/** GB/s (10^9) read from memory by `threads` threads at once: the fastest of several passes, in one stream and in four, over a buffer of
+/** GB/s (10^9) read from memory by `threads` threads at once: the fastest of all passes, in one stream and in four, over a buffer of
  * four times the last-level cache, at most 1 GiB, or of `bytes_at_once` if that is more; of half of the available memory at most. Of a
  * smaller buffer a cache holds a larger part, so that what reads much is compared with as large a read; and a shared machine's memory is
- * faster for milliseconds than it is for a tenth of a second, so that each pass reads `bytes_at_once`. 0 if there is no memory for it. */
-double measure_read_bandwidth(int32_t threads, int64_t bytes_at_once = 0);
+ * faster for milliseconds than it is for a tenth of a second, so that each pass reads `bytes_at_once`. Sampled as FmaPeak is. */
+class ReadBandwidth {
+public:
+    explicit ReadBandwidth(int32_t threads, int64_t bytes_at_once = 0); // three passes
+    /** One more pass, unless the last was less than 250 ms ago. */
+    void sample();
+    /** 0 if there was no memory for the buffer. */
+    double gbps() const { return gbps_; }
+
+private:
+    void pass();
+
+    int32_t threads_;
+    int64_t bytes_, rounds_; // of the buffer; over it in a pass
+    Buffer buffer_;
+    double last_ = 0, gbps_ = 0;
+};
 
 /** GB/s (10^9) read and written together by `threads` threads that copy such a buffer, with ordinary stores or past the caches, whichever
- * is faster. 0 if there is no memory for it. */
-double measure_copy_bandwidth(int32_t threads);
+ * is faster: likewise. */
+class CopyBandwidth {
+public:
+    explicit CopyBandwidth(int32_t threads);
+    void sample();
+    double gbps() const { return gbps_; }
+
+private:
+    void pass();
+
+    int32_t threads_;
+    int64_t bytes_; // of each buffer
+    Buffer from_, to_;
+    double last_ = 0, gbps_ = 0;
+};
 
 } // namespace attune::bench

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -47,21 +49,68 @@ Status check_output(Contender &contender, const Case &c, const Workload &workloa
     return {};
 }
 
-Status check_memory(const Case &c) {
+Status check_memory(const std::vector<Case> &cases) {
+    double needed = 0;
+    for (const Case &c : cases)
+        needed += c.tensor_bytes();
     const double available = double(available_memory_bytes());
-    if (c.tensor_bytes() <= available) return {};
+    if (needed <= available) return {};
     return {ATTUNE_OUT_OF_MEMORY,
-            fmt::format("{} takes {:.1f} GB; {:.1f} GB of memory are available", c.name, c.tensor_bytes() * 1e-9, available * 1e-9)};
+            fmt::format("{} takes {:.1f} GB; {:.1f} GB of memory are available", cases.front().name, needed * 1e-9, available * 1e-9)};
+}
+
+/** A case with its tensors, and the schedules to time on it. */
+struct Subject {
+    Rotation rotation;
+    Workload workload;
+    std::vector<AttentionArgs> copies;
+    std::vector<Contender> contenders;
+
+    Subject(const Case &c, std::vector<Contender> planned)
+        : rotation(rotation_for(c)), workload(c, rotation.copies), contenders(std::move(planned)) {
+        for (int64_t copy = 0; copy < workload.copies(); ++copy)
+            copies.push_back(workload.args(copy));
+    }
+};
+
+/** With one call of each contender made and checked. */
+Result<std::unique_ptr<Subject>> make_subject(const Case &c, const Settings &settings, Call &call) {
+    Result<std::vector<Contender>> contenders = plan_all(c, settings);
+    if (!contenders) return contenders.status();
+    auto subject = std::make_unique<Subject>(c, std::move(*contenders));
+    for (Contender &contender : subject->contenders)
+        if (Status status = check_output(contender, c, subject->workload, call); !status) return status;
+    return subject;
+}
+
+Status time_contender(const Subject &subject, Contender &contender, Call &call) {
+    return time_round(subject.workload.copies(), contender.result.seconds, [&](int64_t copy) {
+        Status status = contender.plan.run(subject.copies[static_cast<std::size_t>(copy)], call);
+        contender.result.workspace_bytes = std::max(contender.result.workspace_bytes, static_cast<int64_t>(call.workspace_bytes));
+        return status;
+    });
 }
 
 } // namespace
 
 Status take_turns(const Settings &settings, std::size_t contenders, const std::function<Status(std::size_t)> &round) {
+    constexpr int least_turns = 3;
     const double budget = settings.seconds * double(contenders), start = now();
-    for (double elapsed = 0; elapsed < budget; elapsed = now() - start) {
-        if (settings.report) settings.report(elapsed / budget);
-        for (std::size_t i = 0; i < contenders; ++i)
+    double longest = 0; // call
+    const auto turn = [&](std::size_t i) -> Status {
+        const double begin = now();
+        for (double call = begin; call == begin || call - begin < longest;) {
             if (Status status = round(i); !status) return status;
+            const double end = now();
+            longest = std::max(longest, end - call), call = end;
+        }
+        return {};
+    };
+    double elapsed = 0;
+    for (int turns = 0; turns < least_turns || elapsed < budget; ++turns, elapsed = now() - start) {
+        if (settings.report) settings.report(std::min(elapsed / budget, 1.0));
+        for (std::size_t i = 0; i < contenders; ++i)
+            if (Status status = turn(i); !status) return status;
     }
     return {};
 }
@@ -76,34 +125,37 @@ Status time_round(int64_t copies, double &fastest, const std::function<Status(in
 
 Status check(const Case &c, const Settings &settings) {
     const Status status = plan_all(c, settings).status();
-    return status.ok() ? check_memory(c) : status;
+    return status.ok() ? check_memory({c}) : status;
 }
 
 Result<CaseResult> measure(const Case &c, const Settings &settings) {
-    Result<std::vector<Contender>> contenders = plan_all(c, settings);
-    if (!contenders) return contenders.status();
-    if (const Status status = check_memory(c); !status) return status;
-    const Rotation rotation = rotation_for(c);
-    const Workload workload(c, rotation.copies);
-    std::vector<AttentionArgs> copies;
-    for (int64_t copy = 0; copy < workload.copies(); ++copy)
-        copies.push_back(workload.args(copy));
+    Result<std::vector<CaseResult>> results = measure_together({c}, settings);
+    if (!results) return results.status();
+    return std::move(results->front());
+}
+
+Result<std::vector<CaseResult>> measure_together(const std::vector<Case> &cases, const Settings &settings) {
+    if (const Status status = check_memory(cases); !status) return status;
     Call call(settings.threads);
-    for (Contender &contender : *contenders)
-        if (Status status = check_output(contender, c, workload, call); !status) return status;
+    std::vector<std::unique_ptr<Subject>> subjects;
+    for (const Case &c : cases) {
+        Result<std::unique_ptr<Subject>> subject = make_subject(c, settings, call);
+        if (!subject) return subject.status();
+        subjects.push_back(std::move(*subject));
+    }
+    const std::size_t schedules = settings.schedules.size();
     const auto round = [&](std::size_t i) {
-        Contender &contender = (*contenders)[i];
-        return time_round(workload.copies(), contender.result.seconds, [&](int64_t copy) {
-            Status status = contender.plan.run(copies[static_cast<std::size_t>(copy)], call);
-            contender.result.workspace_bytes = std::max(contender.result.workspace_bytes, static_cast<int64_t>(call.workspace_bytes));
-            return status;
-        });
+        Subject &subject = *subjects[i / schedules];
+        return time_contender(subject, subject.contenders[i % schedules], call);
     };
-    if (Status status = take_turns(settings, contenders->size(), round); !status) return status;
-    CaseResult result{{}, rotation.copies, rotation.capped};
-    for (Contender &contender : *contenders)
-        result.schedules.push_back(std::move(contender.result));
-    return result;
+    if (Status status = take_turns(settings, subjects.size() * schedules, round); !status) return status;
+    std::vector<CaseResult> results;
+    for (const std::unique_ptr<Subject> &subject : subjects) {
+        CaseResult &result = results.emplace_back(CaseResult{{}, subject->rotation.copies, subject->rotation.capped});
+        for (Contender &contender : subject->contenders)
+            result.schedules.push_back(std::move(contender.result));
+    }
+    return results;
 }
 
 } // namespace attune::bench

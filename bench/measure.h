@@ -32,8 +32,9 @@ struct CaseResult {
     bool capped = false; // fewer than wanted
 };
 
-/** Calls round(i) for each of `contenders` in turn until settings.seconds have passed for each, at least once. Errors: the first of a
- * round. */
+/** Calls round(i) for each of `contenders` in turn until settings.seconds have passed for each, and at least three times: one call alone
+ * may have met a neighbour. A turn is as long as the longest call of all, so that a quick contender is called more often. Errors: the first
+ * of a round. */
 Status take_turns(const Settings &settings, std::size_t contenders, const std::function<Status(std::size_t)> &round);
 
 /** Calls run(copy) for each of the copies; keeps the seconds of one if they are the fewest so far. Errors: the first. */
@@ -46,5 +47,8 @@ Status check(const Case &c, const Settings &settings);
  * A round over several copies of the tensors is timed as a whole and divided by their number. Errors: what the library says of
  * a schedule, mask or shape; ATTUNE_OUT_OF_MEMORY where the tensors don't fit. */
 Result<CaseResult> measure(const Case &c, const Settings &settings);
+
+/** The same of several cases, all of them in turn: for shares of one another, whatever the machine does meanwhile. */
+Result<std::vector<CaseResult>> measure_together(const std::vector<Case> &cases, const Settings &settings);
 
 } // namespace attune::bench

@@ -157,8 +157,12 @@ void run_rows(const BenchOptions &options) {
     require_ok(bench::check_rows(settings)); // before anything takes time
     Progress progress;
     progress.show("measuring how fast memory is copied");
-    RowReport report(settings.threads, bench::measure_copy_bandwidth(settings.threads), options.json);
-    settings.report = [&](double fraction) { progress.show(fmt::format("timing {:.0f} %", 100 * fraction)); };
+    bench::CopyBandwidth copying(settings.threads);
+    RowReport report(settings.threads, copying, options.json);
+    settings.report = [&](double fraction) {
+        copying.sample();
+        progress.show(fmt::format("timing {:.0f} %", 100 * fraction));
+    };
     require_ok(bench::measure_rows(settings, [&](const bench::RowCase &c, const bench::CaseResult &result) {
         progress.show("");
         report.add(c, result);
@@ -184,10 +188,11 @@ void run_layers(const BenchOptions &options) {
     Progress progress;
     progress.show("measuring the FMA peak and the read bandwidth");
     bench::FmaPeak peak(settings.threads, type);
-    LayerReport report({settings.threads, type, peak, bench::measure_read_bandwidth(settings.threads)}, options.json);
+    bench::ReadBandwidth reading(settings.threads);
+    LayerReport report({settings.threads, type, peak, reading}, options.json);
     for (const bench::LayerCase &c : cases) {
         settings.report = [&](double fraction) {
-            peak.sample();
+            peak.sample(), reading.sample();
             progress.show(fmt::format("{} {:.0f} %", c.name, 100 * fraction));
         };
         const Result<bench::CaseResult> result = bench::measure_layer(c, settings);
@@ -212,22 +217,26 @@ void run_bench(const BenchOptions &options) {
     Progress progress;
     progress.show("measuring the FMA peak and the read bandwidth");
     bench::FmaPeak peak(settings.threads, type);
-    BenchReport report({settings.threads, type, peak, bench::measure_read_bandwidth(settings.threads)}, options.json);
+    bench::ReadBandwidth reading(settings.threads);
+    BenchReport report({settings.threads, type, peak, reading}, options.json, options.masks);
     std::vector<std::vector<double>> seconds(settings.schedules.size());
     std::vector<std::string> names(settings.schedules.size()); // of those that ran last
     for (std::size_t i = 0; i < cases.size(); ++i) {
         const std::string title = fmt::format("[{}/{}] {}", i + 1, cases.size(), cases[i].name);
         progress.show(title);
         settings.report = [&](double fraction) {
-            peak.sample();
+            peak.sample(), reading.sample();
             progress.show(fmt::format("{} {:.0f} %", title, 100 * fraction));
         };
-        const Result<bench::CaseResult> result = bench::measure(cases[i], settings);
+        std::vector<bench::Case> in_turn = {cases[i]};
+        if (options.masks) in_turn.push_back(bench::unmasked_case(cases[i]));
+        const Result<std::vector<bench::CaseResult>> results = bench::measure_together(in_turn, settings);
         progress.show("");
-        require_ok(result.status());
-        report.add(cases[i], result.value());
+        require_ok(results.status());
+        const bench::CaseResult &result = results->front();
+        options.masks ? report.add(cases[i], result, results->back()) : report.add(cases[i], result);
         for (std::size_t s = 0; s < settings.schedules.size(); ++s)
-            seconds[s].push_back(result->schedules[s].seconds), names[s] = result->schedules[s].schedule;
+            seconds[s].push_back(result.schedules[s].seconds), names[s] = result.schedules[s].schedule;
     }
     report.finish();
     for (std::size_t s = 0; options.scaling && s < settings.schedules.size(); ++s)
@@ -243,7 +252,8 @@ void add_bench(CLI::App &parent) {
     CLI::Option *shape = add_text(*app, "--shape", options->shape, "B,Hq,Hkv,N,M,D[,Dv] instead of a named case");
     shape->excludes(name);
     add_text(*app, "--mask", options->mask, "Mask as text, instead of the case's own");
-    CLI::Option *masks = app->add_flag("--masks", options->masks, "Every kind of mask at 4096 tokens, instead of the named cases");
+    CLI::Option *masks = app->add_flag("--masks", options->masks,
+                                       "Every kind of mask at 4096 tokens, each in turn with no mask, instead of the named cases");
     CLI::Option *scaling =
         app->add_flag("--scaling", options->scaling, "A window of 256 over 4096 to 65536 tokens, and the exponent of its time");
     CLI::Option *rows =

@@ -63,12 +63,12 @@ void Results::finish() const {
 
 std::string Limits::title() const {
     return fmt::format("{}, {} thread{}, {}: FMA peak {:.1f} GFLOP/s, read bandwidth {:.1f} GB/s, last-level cache {}",
-                       bench::name_of_type(type), threads, threads == 1 ? "" : "s", attune_cpu_class(), peak.gflops(), read_gbps,
+                       bench::name_of_type(type), threads, threads == 1 ? "" : "s", attune_cpu_class(), peak.gflops(), reading.gbps(),
                        bytes_text(bench::last_level_cache_bytes()));
 }
 
 std::string Limits::share(bool memory_bound, double gflops, double gbps) const {
-    return memory_bound ? share_of(gbps, read_gbps, "read") : share_of(gflops, peak.gflops(), "FMA");
+    return memory_bound ? share_of(gbps, reading.gbps(), "read") : share_of(gflops, peak.gflops(), "FMA");
 }
 
 nlohmann::ordered_json Limits::line(const std::string &name, const bench::Measurement &m, double gflops, const char *rate,
@@ -81,26 +81,62 @@ nlohmann::ordered_json Limits::line(const std::string &name, const bench::Measur
             {"gflops", rounded(gflops)},
             {rate, rounded(gbps)},
             {"peak_gflops", rounded(peak.gflops())},
-            {"read_gbps", rounded(read_gbps)},
+            {"read_gbps", rounded(reading.gbps())},
             {"max_error", rounded(m.max_error)}};
 }
 
-BenchReport::BenchReport(const Limits &limits, bool json)
-    : limits_(limits),
-      results_(json, {"case", "schedule", "ms", "GFLOP/s", "K+V GB/s", "share", "max error", "workspace"},
-               {Align::left, Align::left, Align::right, Align::right, Align::right, Align::right, Align::right, Align::right}) {
+namespace {
+
+std::vector<std::string> columns(bool beside_unmasked) {
+    std::vector<std::string> names = {"case", "schedule", "ms", "GFLOP/s", "K+V GB/s", "share", "max error", "workspace"};
+    if (beside_unmasked) names.push_back("of unmasked");
+    return names;
+}
+
+std::vector<Align> alignments(std::size_t columns) {
+    std::vector<Align> align(columns, Align::right);
+    align[0] = align[1] = Align::left;
+    return align;
+}
+
+} // namespace
+
+BenchReport::BenchReport(const Limits &limits, bool json, bool beside_unmasked)
+    : limits_(limits), beside_unmasked_(beside_unmasked),
+      results_(json, columns(beside_unmasked), alignments(columns(beside_unmasked).size())) {
     results_.title(limits_.title());
+}
+
+void BenchReport::add_line(const bench::Case &c, const bench::Measurement &m, double share_of_unmasked) {
+    const double gflops = bench::useful_flops(c) / m.seconds * 1e-9, gbps = c.kv_bytes() / m.seconds * 1e-9;
+    nlohmann::ordered_json line = limits_.line(c.name, m, gflops, "kv_gbps", gbps);
+    line["workspace_bytes"] = m.workspace_bytes;
+    std::vector<std::string> row = {c.name,
+                                    m.schedule,
+                                    ms_text(m),
+                                    fmt::format("{:.1f}", gflops),
+                                    fmt::format("{:.2f}", gbps),
+                                    limits_.share(c.memory_bound(), gflops, gbps),
+                                    error_text(m),
+                                    bytes_text(m.workspace_bytes)};
+    if (beside_unmasked_) {
+        line["share_of_unmasked"] = rounded(share_of_unmasked);
+        row.push_back(fmt::format("{:.1f} %", 100 * share_of_unmasked));
+    }
+    results_.add(line, std::move(row));
 }
 
 void BenchReport::add(const bench::Case &c, const bench::CaseResult &result) {
     warn_if_capped(c.name, result, c.kv_bytes(), "K and V");
-    for (const bench::Measurement &m : result.schedules) {
-        const double gflops = bench::useful_flops(c) / m.seconds * 1e-9, gbps = c.kv_bytes() / m.seconds * 1e-9;
-        nlohmann::ordered_json line = limits_.line(c.name, m, gflops, "kv_gbps", gbps);
-        line["workspace_bytes"] = m.workspace_bytes;
-        results_.add(line, {c.name, m.schedule, ms_text(m), fmt::format("{:.1f}", gflops), fmt::format("{:.2f}", gbps),
-                            limits_.share(c.memory_bound(), gflops, gbps), error_text(m), bytes_text(m.workspace_bytes)});
-    }
+    for (const bench::Measurement &m : result.schedules)
+        add_line(c, m, 1);
+}
+
+void BenchReport::add(const bench::Case &c, const bench::CaseResult &result, const bench::CaseResult &unmasked) {
+    warn_if_capped(c.name, result, c.kv_bytes(), "K and V");
+    const double work = bench::useful_flops(c) / bench::useful_flops(bench::unmasked_case(c));
+    for (std::size_t i = 0; i < result.schedules.size(); ++i)
+        add_line(c, result.schedules[i], work * unmasked.schedules[i].seconds / result.schedules[i].seconds);
 }
 
 void BenchReport::add_exponent(const std::string &schedule, double exponent) const {
@@ -127,27 +163,27 @@ void LayerReport::add(const bench::LayerCase &c, const bench::CaseResult &result
     }
 }
 
-RowReport::RowReport(int32_t threads, double copy_gbps, bool json)
-    : threads_(threads), copy_gbps_(copy_gbps),
-      results_(json, {"case", "schedule", "ms", "GB/s", "share", "max error"},
-               {Align::left, Align::left, Align::right, Align::right, Align::right, Align::right}) {
+RowReport::RowReport(int32_t threads, const bench::CopyBandwidth &copying, bool json)
+    : threads_(threads), copying_(copying), results_(json, {"case", "schedule", "ms", "GB/s", "share", "max error"},
+                                                     {Align::left, Align::left, Align::right, Align::right, Align::right, Align::right}) {
     results_.title(fmt::format("{} thread{}, {}: copies {:.1f} GB/s, read and written together, last-level cache {}", threads,
-                               threads == 1 ? "" : "s", attune_cpu_class(), copy_gbps, bytes_text(bench::last_level_cache_bytes())));
+                               threads == 1 ? "" : "s", attune_cpu_class(), copying.gbps(), bytes_text(bench::last_level_cache_bytes())));
 }
 
 void RowReport::add(const bench::RowCase &c, const bench::CaseResult &result) {
     warn_if_capped(c.name, result, c.bytes() / 2, "input");
     for (const bench::Measurement &m : result.schedules) {
         const double gbps = c.bytes() / m.seconds * 1e-9;
-        results_.add({{"case", c.name},
-                      {"schedule", m.schedule},
-                      {"dtype", bench::name_of_type(c.dtype)},
-                      {"threads", threads_},
-                      {"ms", rounded(m.seconds * 1e3)},
-                      {"gbps", rounded(gbps)},
-                      {"copy_gbps", rounded(copy_gbps_)},
-                      {"max_error", rounded(m.max_error)}},
-                     {c.name, m.schedule, ms_text(m), fmt::format("{:.2f}", gbps), share_of(gbps, copy_gbps_, "copying"), error_text(m)});
+        results_.add(
+            {{"case", c.name},
+             {"schedule", m.schedule},
+             {"dtype", bench::name_of_type(c.dtype)},
+             {"threads", threads_},
+             {"ms", rounded(m.seconds * 1e3)},
+             {"gbps", rounded(gbps)},
+             {"copy_gbps", rounded(copying_.gbps())},
+             {"max_error", rounded(m.max_error)}},
+            {c.name, m.schedule, ms_text(m), fmt::format("{:.2f}", gbps), share_of(gbps, copying_.gbps(), "copying"), error_text(m)});
     }
 }
 

@@ -31,12 +31,12 @@ private:
     Table table_;
 };
 
-/** What rates are shown as shares of: the peak as it stands when a result is added, and the read bandwidth, both for `threads` threads. */
+/** What rates are shown as shares of: the peak and the read bandwidth as they stand when a result is added, for `threads` threads. */
 struct Limits {
     int32_t threads;
     attune_type type;
     const bench::FmaPeak &peak;
-    double read_gbps;
+    const bench::ReadBandwidth &reading;
 
     /** Above a table. */
     std::string title() const;
@@ -49,14 +49,20 @@ struct Limits {
 /** Of attention. */
 class BenchReport {
 public:
-    BenchReport(const Limits &limits, bool json);
+    /** `beside_unmasked`: with rates as shares of those without the mask. */
+    BenchReport(const Limits &limits, bool json, bool beside_unmasked);
     void add(const bench::Case &c, const bench::CaseResult &result);
+    /** `unmasked`: what came of the same schedules on the case unmasked_case(). */
+    void add(const bench::Case &c, const bench::CaseResult &result, const bench::CaseResult &unmasked);
     void finish() const { results_.finish(); }
     /** After finish(): how a schedule's time grows with the tokens. */
     void add_exponent(const std::string &schedule, double exponent) const;
 
 private:
+    void add_line(const bench::Case &c, const bench::Measurement &m, double share_of_unmasked);
+
     Limits limits_;
+    bool beside_unmasked_;
     Results results_;
 };
 
@@ -75,13 +81,13 @@ private:
 /** Of kernels that memory limits: the rate of reading and writing beside that of copying. */
 class RowReport {
 public:
-    RowReport(int32_t threads, double copy_gbps, bool json);
+    RowReport(int32_t threads, const bench::CopyBandwidth &copying, bool json);
     void add(const bench::RowCase &c, const bench::CaseResult &result);
     void finish() const { results_.finish(); }
 
 private:
     int32_t threads_;
-    double copy_gbps_;
+    const bench::CopyBandwidth &copying_;
     Results results_;
 };
 

@@ -14,7 +14,7 @@ class Bench(command.CommandTest):
     def lines(self, *arguments):
         lines = [json.loads(line) for line in self.run_well("bench", *QUICK, *arguments).splitlines()]
         for line in lines:
-            self.assertEqual(list(line), KEYS)
+            self.assertEqual(list(line), KEYS + ["share_of_unmasked"] * ("--masks" in arguments))
             self.assertLessEqual(line["max_error"], 4e-6)
             self.assertGreater(line["peak_gflops"], 1)
             self.assertGreater(line["read_gbps"], 0.1)
@@ -61,6 +61,8 @@ class Bench(command.CommandTest):
         self.assert_counts(each * 8 * 512 * 513 / 2, lines["mask_causal_documents"])
         self.assert_counts(each * 4096 * 3001, lines["mask_lengths"])
         self.assert_counts(each * 4096 * 4096, lines["mask_tensor"])  # all its blocks have cells to compute
+        for line in lines.values():
+            self.assertTrue(0.1 < line["share_of_unmasked"] < 4, line)  # of a rate: of as much work as is left, whatever is masked
 
     def test_scaling(self):
         *lines, fit = [json.loads(line) for line in self.run_well("bench", *QUICK, "--scaling").splitlines()]
