@@ -4,7 +4,7 @@
     .venv-peers/bin/python bench/peer_decoders.py torch --threads 1
     .venv-peers/bin/python bench/peer_decoders.py llama.cpp --threads 1 --models FOLDER
 
-Prints one JSON object a line, with the keys that gpt_bench has for the same things. As there, a token's time is the shortest of 20, each
+Prints one JSON object a line, with the keys that gpt_bench has for the same things. As there, a token's time is the shortest of 30, each
 after the same context, and a prompt's the shortest of 2; both include the last token's logits. Where the program has several forms of the
 decoder, the fastest counts and is named. The model for llama.cpp, 2.2 GB, is written into the folder unless it is there.
 """
@@ -26,7 +26,7 @@ PEERS = {  # module, and type of weights
     "llama.cpp": ("decoder_llama_cpp", "f16"),
     "llama.cpp-bf16": ("decoder_llama_cpp", "bf16"),
 }
-DECODE_REPEATS, PREFILL_REPEATS = 20, 2  # as in gpt_bench
+DECODE_REPEATS, PREFILL_REPEATS = 30, 2  # as in gpt_bench
 
 
 def shortest(repeats, run, *arguments):
