@@ -136,6 +136,8 @@ const BadTokenizer bad_tokenizers[] = {
     {"UnknownPattern",
      R"({"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "x"}}, "model": {"type": "BPE", "vocab": {}, "merges": []}})",
      "which isn't known"},
+    {"NumberPast32Bits", R"({"added_tokens": [{"id": 4294967301, "content": "a"}], "model": {"type": "BPE", "vocab": {}, "merges": []}})",
+     "\"id\" is 4294967301; it must be a whole number of 32 bits"},
     {"WrongTypeOfPart", R"({"model": {"type": "BPE", "vocab": {}, "merges": [], "ignore_merges": 3}})", "\"ignore_merges\" is 3"},
 };
 INSTANTIATE_TEST_SUITE_P(Files, BadTokenizers, ::testing::ValuesIn(bad_tokenizers),
