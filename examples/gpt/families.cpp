@@ -14,10 +14,11 @@ Network load_network(const Checkpoint &checkpoint, attune_type dtype) {
 std::vector<int32_t> end_tokens(const Checkpoint &checkpoint) {
     const auto found = checkpoint.config().find("eos_token_id");
     if (found == checkpoint.config().end() || found->is_null()) return {};
-    if (found->is_number_integer()) return {value_or<int32_t>(checkpoint.config(), "eos_token_id", -1)};
+    if (!found->is_array()) return {value_or<int32_t>(checkpoint.config(), "eos_token_id", -1)};
     std::vector<int32_t> tokens;
     for (const nlohmann::json &token : *found) {
-        require(token.is_number_integer(), "config.json: \"eos_token_id\" is {}; it must be one token or several", found->dump());
+        require(token.is_number_integer() && token >= 0 && token <= INT32_MAX,
+                "config.json: \"eos_token_id\" is {}; it must be one token or several", found->dump());
         tokens.push_back(token.get<int32_t>());
     }
     return tokens;

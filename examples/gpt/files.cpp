@@ -2,6 +2,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 #include <vector>
 
 #include <fcntl.h>
@@ -40,9 +42,22 @@ nlohmann::json read_json(const std::filesystem::path &path) {
     return json;
 }
 
+namespace {
+
+/** Whether it is a whole number that T can hold; get() would round it, or keep its low bits. */
+template <typename T> bool fits(const nlohmann::json &number) {
+    if (number.is_number_unsigned()) return number.get<uint64_t>() <= uint64_t{std::numeric_limits<T>::max()};
+    return number.is_number_integer() && number.get<int64_t>() >= std::numeric_limits<T>::min() &&
+           number.get<int64_t>() <= std::numeric_limits<T>::max();
+}
+
+} // namespace
+
 template <typename T> T value_or(const nlohmann::json &object, const char *name, T otherwise) {
     const auto found = object.find(name);
     if (found == object.end() || found->is_null()) return otherwise;
+    if constexpr (std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>)
+        require(fits<T>(*found), "\"{}\" is {}; it must be a whole number of {} bits", name, found->dump(), 8 * sizeof(T));
     try {
         return found->get<T>();
     } catch (const nlohmann::json::exception &) {

@@ -28,7 +28,8 @@ std::string read_text(const std::filesystem::path &path);
 
 nlohmann::json read_json(const std::filesystem::path &path);
 
-/** The member of that name, or `otherwise` where there is none or it is null. An Error, naming it, if it is of another type. */
+/** The member of that name, or `otherwise` where there is none or it is null. An Error, naming it, if it is of another type, or
+ * no number that T can hold. */
 template <typename T> T value_or(const nlohmann::json &object, const char *name, T otherwise);
 
 } // namespace gpt

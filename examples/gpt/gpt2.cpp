@@ -26,11 +26,11 @@ public:
 
     DecoderWeights weights() const {
         const std::string tokens = prefix_ + "wte.weight", head = "lm_head.weight";
+        const bool tied = value_or(checkpoint_.config(), "tie_word_embeddings", true);
         std::vector<Block> blocks;
         for (int64_t i = 0; i < checkpoint_.size("n_layer"); ++i)
             blocks.push_back(block(fmt::format("{}h.{}.", prefix_, i)));
-        const Matrix to_vocabulary = {
-            vocabulary_, width_, checkpoint_.read(checkpoint_.has(head) ? head : tokens, {vocabulary_, width_}), {}, false};
+        const Matrix to_vocabulary = {vocabulary_, width_, checkpoint_.read(tied ? tokens : head, {vocabulary_, width_}), {}, false};
         return {read_table(checkpoint_, tokens, vocabulary_, width_, dtype_),
                 read_table(checkpoint_, prefix_ + "wpe.weight", longest_, width_, dtype_),
                 true,

@@ -7,18 +7,26 @@ namespace gpt {
 
 namespace {
 
+/** A number that the rotary scaling must have. */
+template <typename T> T needed(const nlohmann::json &rope, const char *name) {
+    require(rope.contains(name) && !rope[name].is_null(), "config.json has a rotary scaling without \"{}\"", name);
+    return value_or(rope, name, T());
+}
+
 /** The rotary position, in Attune's language: "rotary(half, base=500000, scaling=llama3(8, 1, 4, 8192))". */
 std::string rotary_text(const nlohmann::json &config) {
     const nlohmann::json none = nlohmann::json::object();
     const char *const place = config.contains("rope_parameters") ? "rope_parameters" : "rope_scaling";
     const nlohmann::json &rope = config.contains(place) && config[place].is_object() ? config[place] : none;
-    const double base = value_or(rope, "rope_theta", value_or(config, "rope_theta", 10000.0)), factor = value_or(rope, "factor", 1.0);
+    const double base = value_or(rope, "rope_theta", value_or(config, "rope_theta", 10000.0));
     const auto type = value_or<std::string>(rope, "rope_type", value_or<std::string>(rope, "type", "default"));
     if (type == "default") return fmt::format("rotary(half, base={})", base);
+    require(type == "linear" || type == "llama3", "config.json has the rotary scaling \"{}\"; it must be default, linear or llama3", type);
+    const auto factor = needed<double>(rope, "factor");
     if (type == "linear") return fmt::format("rotary(half, base={}, scaling=linear({}))", base, factor);
-    require(type == "llama3", "config.json has the rotary scaling \"{}\"; it must be default, linear or llama3", type);
-    return fmt::format("rotary(half, base={}, scaling=llama3({}, {}, {}, {}))", base, factor, value_or(rope, "low_freq_factor", 1.0),
-                       value_or(rope, "high_freq_factor", 4.0), value_or<int64_t>(rope, "original_max_position_embeddings", 8192));
+    const auto low = needed<double>(rope, "low_freq_factor"), high = needed<double>(rope, "high_freq_factor");
+    return fmt::format("rotary(half, base={}, scaling=llama3({}, {}, {}, {}))", base, factor, low, high,
+                       needed<int64_t>(rope, "original_max_position_embeddings"));
 }
 
 DecoderShape shape_of(const Checkpoint &checkpoint, attune_type dtype) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -35,6 +37,21 @@ std::string_view header_of(std::string_view bytes, const std::string &file) {
     const uint64_t most = std::min<uint64_t>(bytes.size() - length_bytes, longest_header);
     require(length <= most, "{}: the header's length is {}; it must be at most {}", file, length, most);
     return bytes.substr(length_bytes, static_cast<size_t>(length));
+}
+
+/** The header as an object. The parser would keep the last of several tensors of one name; the format has none. */
+json entries_of(std::string_view header, const std::string &file) {
+    std::set<std::string> names;
+    std::optional<std::string> repeated;
+    const auto note_name = [&](int depth, json::parse_event_t event, const json &name) {
+        if (event == json::parse_event_t::key && depth == 1 && !names.insert(name.get<std::string>()).second)
+            repeated = name.get<std::string>();
+        return true;
+    };
+    json entries = json::parse(header.begin(), header.end(), note_name, false);
+    require(entries.is_object() && header.front() == '{', "{}: the header isn't a JSON object", file);
+    require(!repeated, "{}: the header describes tensor {} twice", file, repeated.value_or(""));
+    return entries;
 }
 
 /** An array of integers of 0 or more, or an Error. */
@@ -121,8 +138,7 @@ int64_t count_elements(const std::vector<int64_t> &shape) {
 
 StoredTensors parse_safetensors(std::string_view bytes, const std::string &file) {
     const std::string_view header = header_of(bytes, file), data = bytes.substr(length_bytes + header.size());
-    const json entries = json::parse(header.begin(), header.end(), nullptr, false);
-    require(entries.is_object(), "{}: the header isn't a JSON object", file);
+    const json entries = entries_of(header, file);
     StoredTensors tensors;
     for (const auto &[name, entry] : entries.items())
         if (name != "__metadata__") tensors[name] = parse_entry(entry, data, fmt::format("{}: tensor {}", file, name));

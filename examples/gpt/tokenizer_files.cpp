@@ -95,7 +95,8 @@ bool has_byte_level(const json &file) {
 }
 
 void read_model(const json &model, TokenizerRules &rules) {
-    require(type_of_part(model) == "BPE", "tokenizer.json has a model of type \"{}\"; it must be BPE", type_of_part(model));
+    const auto type = value_or<std::string>(model, "type", "BPE"); // which the file published with GPT-2 doesn't name
+    require(type == "BPE", "tokenizer.json has a model of type \"{}\"; it must be BPE", type);
     for (const char *absent : {"continuing_subword_prefix", "end_of_word_suffix"})
         require(value_or<std::string>(model, absent, "").empty(), "tokenizer.json has a {}, which isn't known", absent);
     require(model.contains("vocab") && model.contains("merges"), "tokenizer.json has no vocab, or no merges");

@@ -185,7 +185,12 @@ TEST(InputPositions, HaveAGreatestLengthAndDropout) {
     positions.offset = 1;
     const Status status = add_input_positions(x.view(), y.view(), positions);
     EXPECT_EQ(status.message, "x has 40 tokens from position 1; max_length is 40");
-    positions.offset = 0, positions.dropout = 1;
+    positions.offset = INT64_MAX; // where the last token's position is past 64 bits
+    EXPECT_EQ(add_input_positions(x.view(), y.view(), positions).message,
+              "x has 40 tokens from position 9223372036854775807; max_length is 40");
+    positions.offset = 0, positions.max_length = -1;
+    EXPECT_EQ(add_input_positions(x.view(), y.view(), positions).message, "max_length is -1; it must be 0 or more");
+    positions.max_length = 40, positions.dropout = 1;
     EXPECT_FALSE(add_input_positions(x.view(), y.view(), positions).ok());
 }
 

@@ -34,8 +34,8 @@ INSTANTIATE_TEST_SUITE_P(Forms, CheckpointForm,
                                            "mistral_window"),
                          [](const ::testing::TestParamInfo<const char *> &info) { return std::string(info.param); });
 
-/** The sentence about a form's checkpoint with something else in its config.json. */
-std::string refused(const char *form, const char *name, const nlohmann::json &value) {
+/** The sentence `call` throws for a form's checkpoint with something else in its config.json. */
+template <typename Call> std::string refused_by(const Call &call, const char *form, const char *name, const nlohmann::json &value) {
     const std::filesystem::path from = std::filesystem::path(GOLDEN_FOLDER) / "forms" / form;
     const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "attune_gpt_refused_form";
     std::filesystem::remove_all(folder);
@@ -44,9 +44,20 @@ std::string refused(const char *form, const char *name, const nlohmann::json &va
     nlohmann::json config = read_json(from / "config.json");
     config[name] = value;
     std::ofstream(folder / "config.json") << config;
-    const std::string sentence = thrown([&] { load_network(Checkpoint(folder), ATTUNE_F32); });
+    const std::string sentence = thrown([&] { call(Checkpoint(folder)); });
     std::filesystem::remove_all(folder);
     return sentence;
+}
+
+std::string refused(const char *form, const char *name, const nlohmann::json &value) {
+    return refused_by([](const Checkpoint &checkpoint) { load_network(checkpoint, ATTUNE_F32); }, form, name, value);
+}
+
+TEST(CheckpointForms, EndTokensAreTokens) {
+    EXPECT_EQ(refused_by(end_tokens, "mistral_window", "eos_token_id", {1, 4294967297}),
+              "config.json: \"eos_token_id\" is [1,4294967297]; it must be one token or several");
+    EXPECT_EQ(refused_by(end_tokens, "mistral_window", "eos_token_id", 4294967297),
+              "\"eos_token_id\" is 4294967297; it must be a whole number of 32 bits");
 }
 
 TEST(CheckpointForms, OthersAreRefusedBySentence) {
@@ -54,6 +65,9 @@ TEST(CheckpointForms, OthersAreRefusedBySentence) {
               "config.json has the model_type \"qwen2\"; it must be gpt2, llama or mistral");
     EXPECT_EQ(refused("mistral_window", "rope_scaling", {{"rope_type", "yarn"}}),
               "config.json has the rotary scaling \"yarn\"; it must be default, linear or llama3");
+    EXPECT_EQ(refused("mistral_window", "rope_scaling", {{"rope_type", "linear"}}), "config.json has a rotary scaling without \"factor\"");
+    EXPECT_EQ(refused("mistral_window", "rope_scaling", {{"type", "llama3"}, {"factor", 8}, {"low_freq_factor", 1}}),
+              "config.json has a rotary scaling without \"high_freq_factor\"");
     EXPECT_EQ(refused("mistral_window", "hidden_act", "tanh"),
               "config.json has the activation \"tanh\"; it must be gelu, gelu_new, gelu_pytorch_tanh, silu, swish or relu");
     EXPECT_EQ(refused("mistral_window", "num_key_value_heads", 3),
@@ -66,7 +80,8 @@ TEST(CheckpointForms, OthersAreRefusedBySentence) {
     EXPECT_EQ(refused("gpt2_own_head", "n_head", 4), "config.json: n_embd is 30; it must be a multiple of n_head, 4");
     EXPECT_EQ(refused("gpt2_own_head", "scale_attn_by_inverse_layer_idx", true),
               "config.json asks for a scale of attention other than 1 / sqrt(dim), which isn't known");
-    EXPECT_EQ(refused("gpt2_own_head", "n_layer", "two"), "\"n_layer\" is \"two\", which is of the wrong type");
+    EXPECT_EQ(refused("gpt2_own_head", "n_layer", "two"), "\"n_layer\" is \"two\"; it must be a whole number of 64 bits");
+    EXPECT_EQ(refused("gpt2_without_prefix", "tie_word_embeddings", false), "the checkpoint has no tensor lm_head.weight");
 }
 
 } // namespace

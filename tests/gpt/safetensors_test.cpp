@@ -81,6 +81,10 @@ const BadFile bad_files[] = {
     {"NoJson", file_of("{\"a\":", ""), "F: the header isn't a JSON object"},
     {"NoObject", file_of("[]", ""), "F: the header isn't a JSON object"},
     {"NotUtf8", file_of("{\"\xff\":1}", ""), "F: the header isn't a JSON object"},
+    {"SpaceBeforeTheObject", file_of(" {}", ""), "F: the header isn't a JSON object"},
+    {"NoHeader", file_of("", ""), "F: the header isn't a JSON object"},
+    {"Twice", file_of("{" + entry("a", "U8", "[4]", 0, 4) + "," + entry("a", "U8", "[2,2]", 0, 4) + "}", "1234"),
+     "F: the header describes tensor a twice"},
     {"EntryIsNoObject", file_of(R"({"a":1})", ""), "F: tensor a must be described by a JSON object"},
     {"UnknownType", file_of("{" + entry("a", "F31", "[1]", 0, 4) + "}", "1234"), "F: tensor a has the dtype \"F31\", which isn't known"},
     {"NoShape", file_of(R"({"a":{"dtype":"F32","data_offsets":[0,4]}})", "1234"), "F: tensor a has no array \"shape\""},
@@ -165,7 +169,7 @@ protected:
 };
 
 TEST_F(CheckpointFolder, ShardsAreReadByTheirIndex) {
-    write("config.json", R"({"n_layer": 2, "n_head": 0, "n_embd": "wide"})");
+    write("config.json", R"({"n_layer": 2, "n_head": 0, "n_embd": "wide", "n_inner": 4.5, "n_ctx": 18446744073709551615})");
     write("model.safetensors.index.json", R"({"weight_map": {"a": "one.safetensors", "b": "two.safetensors", "c": "two.safetensors"}})");
     write("one.safetensors", file_of("{" + entry("a", "F32", "[2]", 0, 8) + "}", float_bytes));
     write("two.safetensors", file_of("{" + entry("b", "F32", "[1]", 0, 4) + "," + entry("c", "I8", "[4]", 4, 8) + "}", float_bytes));
@@ -177,7 +181,9 @@ TEST_F(CheckpointFolder, ShardsAreReadByTheirIndex) {
     EXPECT_EQ(thrown([&] { checkpoint.read("d", {4}); }), "the checkpoint has no tensor d");
     EXPECT_EQ(checkpoint.size("n_layer"), 2);
     EXPECT_EQ(thrown([&] { checkpoint.size("n_head"); }), "config.json: \"n_head\" is 0; it must be 1 to 2^31 - 1");
-    EXPECT_EQ(thrown([&] { checkpoint.size("n_embd"); }), "\"n_embd\" is \"wide\", which is of the wrong type");
+    EXPECT_EQ(thrown([&] { checkpoint.size("n_embd"); }), "\"n_embd\" is \"wide\"; it must be a whole number of 64 bits");
+    EXPECT_EQ(thrown([&] { checkpoint.size("n_inner"); }), "\"n_inner\" is 4.5; it must be a whole number of 64 bits");
+    EXPECT_EQ(thrown([&] { checkpoint.size("n_ctx"); }), "\"n_ctx\" is 18446744073709551615; it must be a whole number of 64 bits");
 }
 
 TEST_F(CheckpointFolder, AnIndexNamesNoFilesElsewhere) {

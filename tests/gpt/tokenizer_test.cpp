@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <sstream>
 
 #include "gpt/files.h"
 #include "gpt/tokenizer.h"
@@ -35,6 +36,25 @@ TEST_P(GoldenTokens, AreWhatTheLibraryGives) {
 }
 INSTANTIATE_TEST_SUITE_P(Tokenizers, GoldenTokens, ::testing::Values("gpt2", "llama", "llama3", "metaspace"),
                          [](const ::testing::TestParamInfo<const char *> &info) { return std::string(info.param); });
+
+/** As it was published with GPT-2: beside the same vocabulary and merges, and with a model that names no type. */
+TEST(Tokenizer, Gpt2sOwnTokenizerJsonNamesNoTypeOfModel) {
+    const std::filesystem::path model = std::filesystem::path(MODELS_FOLDER) / "gpt2-tiny";
+    nlohmann::json merges = nlohmann::json::array();
+    std::istringstream lines(read_text(model / "merges.txt"));
+    for (std::string line; std::getline(lines, line);)
+        if (line.rfind("#version", 0) != 0) merges.push_back(line);
+    const nlohmann::json file = {{"added_tokens", {{{"id", 0}, {"content", "<|endoftext|>"}}}},
+                                 {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}}},
+                                 {"model", {{"unk_token", nullptr}, {"vocab", read_json(model / "vocab.json")}, {"merges", merges}}}};
+    const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "attune_published_tokenizer";
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "tokenizer.json") << file;
+    const Tokenizer tokenizer = Tokenizer::load(folder);
+    std::filesystem::remove_all(folder);
+    for (const nlohmann::json &expected : read_json(std::filesystem::path(GOLDEN_FOLDER) / "tokenizer_cases.json")["gpt2"])
+        EXPECT_EQ(tokenizer.encode(expected["text"].get<std::string>()), expected["ids"].get<std::vector<int32_t>>()) << expected["text"];
+}
 
 TEST(Tokenizer, BytesThatAreNoUtf8ComeBack) {
     for (const char *name : {"gpt2-tiny", "llama-tiny"}) {
@@ -116,6 +136,8 @@ const BadTokenizer bad_tokenizers[] = {
     {"UnknownPattern",
      R"({"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "x"}}, "model": {"type": "BPE", "vocab": {}, "merges": []}})",
      "which isn't known"},
+    {"NumberPast32Bits", R"({"added_tokens": [{"id": 4294967301, "content": "a"}], "model": {"type": "BPE", "vocab": {}, "merges": []}})",
+     "\"id\" is 4294967301; it must be a whole number of 32 bits"},
     {"WrongTypeOfPart", R"({"model": {"type": "BPE", "vocab": {}, "merges": [], "ignore_merges": 3}})", "\"ignore_merges\" is 3"},
 };
 INSTANTIATE_TEST_SUITE_P(Files, BadTokenizers, ::testing::ValuesIn(bad_tokenizers),

@@ -53,8 +53,12 @@ inline void drop(float *y, int64_t batch, int64_t tokens, int64_t channels, floa
  * the counter (channel / 4, token, 0, batch) and word channel mod 4. */
 inline Status add_input_positions(const TensorView &x, const TensorView &y, const InputPositions &positions, attune_call *call = nullptr) {
     if (x.rank < 2 || x.rank > 3) return {ATTUNE_INVALID_ARGUMENT, "x has rank " + std::to_string(x.rank) + "; it must be 2 or 3"};
-    const int64_t tokens = x.extent[x.rank - 2], end = positions.offset + tokens;
-    if (positions.max_length > 0 && end > positions.max_length)
+    if (positions.max_length < 0)
+        return {ATTUNE_INVALID_ARGUMENT, "max_length is " + std::to_string(positions.max_length) + "; it must be 0 or more"};
+    const int64_t tokens = x.extent[x.rank - 2];
+    int64_t end = 0;
+    const bool overflows = __builtin_add_overflow(positions.offset, tokens, &end);
+    if (positions.max_length > 0 && (overflows || end > positions.max_length))
         return {ATTUNE_INVALID_ARGUMENT, "x has " + std::to_string(tokens) + " tokens from position " + std::to_string(positions.offset) +
                                              "; max_length is " + std::to_string(positions.max_length)};
     if (!(positions.dropout >= 0 && positions.dropout < 1))
