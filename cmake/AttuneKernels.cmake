@@ -33,6 +33,15 @@ include("${CMAKE_CURRENT_LIST_DIR}/AttuneGenerate.cmake")
 
 function(attune_add_kernel NAME)
     set(single MASK SCORE POSITION SOURCE GENERATOR HEAD_DIM VALUE_DIM DTYPE DEVICE SCHEDULE)
+    # Of a variable that was never set, say. Before policy CMP0174 cmake_parse_arguments takes the keyword for one that isn't given: instead of
+    # a mask there would be none.
+    set(keyword NAME)
+    foreach(place RANGE ${ARGC})
+        if(place LESS ARGC AND "${ARGV${place}}" STREQUAL "")
+            message(FATAL_ERROR "attune_add_kernel(${NAME}): an empty value follows ${keyword}; leave out what isn't wanted.")
+        endif()
+        set(keyword "${ARGV${place}}")
+    endforeach()
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "${single}" "PARAMS;TARGETS;ARCHITECTURES")
     _attune_default(VALUE_DIM "${arg_HEAD_DIM}")
     _attune_default(SCORE none)

@@ -2,32 +2,24 @@
 
 #include <cmath>
 
+#include "attention_cells.h"
 #include "compare.h"
 #include "dsl/prefetch.h"
 #include "dsl/side_output.h"
-#include "mask_text.h"
 
 namespace attune::test {
 
 namespace {
 
-/** The run-time mask of one row, cell by cell, as intervals. */
-std::vector<std::array<int32_t, 2>> intervals_of_row(const CellPredicate &attends, int64_t query, int64_t keys) {
+/** What one row may attend to, cell by cell, as intervals. */
+std::vector<std::array<int32_t, 2>> intervals_of_row(const Cells &cells, int64_t query, int64_t keys) {
     std::vector<std::array<int32_t, 2>> intervals;
     for (int32_t j = 0; j < keys; j++) {
-        if (!attends(query, j)) continue;
+        if (!cells.attended(query, j)) continue;
         if (intervals.empty() || intervals.back()[1] != j) intervals.push_back({j, j});
         intervals.back()[1] = j + 1;
     }
     return intervals;
-}
-
-CellPredicate run_time_mask(const AttentionProblem &problem, int64_t b) {
-    std::optional<int64_t> offset = problem.offset;
-    if (!problem.offsets.empty()) offset = problem.offsets[b];
-    const CellPredicate text = mask_from_text(problem.mask, problem.queries(), problem.keys(), offset);
-    const int64_t length = problem.key_lengths.empty() ? problem.keys() : problem.key_lengths[b];
-    return [text, length](int64_t i, int64_t j) { return j < length && text(i, j); };
 }
 
 template <typename T> Tensor<T> filler(const Extents &full) {
@@ -41,10 +33,12 @@ template <typename T> Tensor<T> filler(const Extents &full) {
 Tensor<int32_t> interval_table(const AttentionProblem &problem) {
     std::vector<std::vector<std::array<int32_t, 2>>> rows;
     size_t count = 1;
+    AttentionProblem without_tensors = problem; // which are inputs of their own
+    without_tensors.boolean_mask.reset(), without_tensors.bias.reset();
     for (int64_t b = 0; b < problem.batch(); b++) {
-        const CellPredicate attends = run_time_mask(problem, b);
+        const Cells cells(without_tensors, b, 0);
         for (int64_t i = 0; i < problem.queries(); i++) {
-            rows.push_back(intervals_of_row(attends, i, problem.keys()));
+            rows.push_back(intervals_of_row(cells, i, problem.keys()));
             count = std::max(count, rows.back().size());
         }
     }

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "attention_cells.h"
 #include "flash.h"
-#include "mask_text.h"
 
 namespace attune::test::skipping_test {
 namespace {
@@ -53,6 +53,14 @@ class Skipping : public SeededTest {
 protected:
     Skipping() : Skipping(without_mask()) {}
     explicit Skipping(CountingFlash &compiled) : flash(compiled) {}
+
+    /** Documents one after another, the first of 95 tokens and each shorter than the one before: [1, tokens], from token `first`. */
+    static Tensor<int64_t> packed_documents(int64_t first, int64_t tokens) {
+        Tensor<int64_t> documents({1, tokens});
+        for (int64_t t = 0; t < tokens; t++)
+            documents(0, t) = (first + t) * (first + t) / 9000;
+        return documents;
+    }
 
     /** Compiled once: that takes seconds. */
     static CountingFlash &without_mask() {
@@ -131,16 +139,17 @@ protected:
 
 TEST_F(Skipping, ComputesExactlyThePanelsWhereSomethingAttends) {
     for (const char *mask : {"none", "causal", "window(70, 0)", "window(5, 40)", "causal & window(33, 0)", "prefix(100)",
-                             "causal | prefix(50)", "window(20, 0) | prefix(30)", "causal & !window(60, 0)"})
+                             "causal | prefix(50)", "window(20, 0) | prefix(30)", "causal & !window(60, 0)", "documents",
+                             "documents & causal", "documents & window(20, 0) | prefix(30)", "!documents & causal"})
         for (int64_t length : {500, 211, 0}) {
             SCOPED_TRACE(std::string(mask) + ", key length " + std::to_string(length));
             AttentionProblem p = normal_problem({2, 2, 1, 203, 500, 8, 8}, random);
             p.mask = mask;
             p.offsets = {297, 100};
             p.key_lengths = {length, 500};
-            const CellPredicate masks[] = {mask_from_text(mask, 203, 500, 297), mask_from_text(mask, 203, 500, 100)};
-            auto attends = [&](int b, int i, int j) { return j < p.key_lengths[b] && masks[b](i, j); };
-            expect_exact_work(p, attends);
+            p.documents = packed_documents(0, 500), p.query_documents = packed_documents(297, 203);
+            const Cells cells[] = {{p, 0, 0}, {p, 1, 0}};
+            expect_exact_work(p, [&](int b, int i, int j) { return cells[b].attended(i, j); });
         }
 }
 
