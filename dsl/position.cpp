@@ -33,11 +33,11 @@ TokenPositions token_positions(const Expr &first) {
     return p;
 }
 
-Sinusoidal sinusoidal(const Expr &width, const Expr &base, const Func &positions) {
+Sinusoidal sinusoidal(const Expr &width, const Expr &base, const Func &positions, const Halide::Type &type) {
     Sinusoidal s{plain_turns_per_token(width, base), Func("sinusoidal")};
     Expr turns = turns_at(s.turns_per_token(dim / 2), positions(token, batch));
     // A cosine is a sine a quarter turn on: one polynomial serves both.
-    s.table(dim, plane, token, batch) = sin_turns(turns + select(dim % 2 == 0, Expr(0.0), Expr(0.25)));
+    s.table(dim, plane, token, batch) = as_type(type, sin_turns(turns + select(dim % 2 == 0, Expr(0.0), Expr(0.25))));
     return s;
 }
 

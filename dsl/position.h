@@ -1,7 +1,8 @@
 // Positional encodings: the sinusoidal table, rotary embedding, and positions added to the input.
 //
 // Tables are f32 (channel, plane, token, batch), as kernels take them: of rotary embedding the channel is a pair, plane 0 its cosine and
-// plane 1 its sine; of what is added to the input there is one plane. Where all batch items share one, its stride over batch is 0.
+// plane 1 its sine; of what is added to the input there is one plane. Where all batch items share one, its stride over batch is 0. A
+// sinusoidal table that is a result by itself may be f16 or bf16.
 #pragma once
 
 #include <functional>
@@ -19,8 +20,10 @@ struct Sinusoidal {
     Halide::Func table;           // (dim, plane, token, batch), one plane
 };
 
-/** `width`: channels, odd allowed (the last is a sine). `positions`: i32 (token, batch). */
-Sinusoidal sinusoidal(const Halide::Expr &width, const Halide::Expr &base, const Halide::Func &positions);
+/** `width`: channels, odd allowed (the last is a sine). `positions`: i32 (token, batch). `type`: of the table, to which its f32 numbers are
+ * rounded once. */
+Sinusoidal sinusoidal(const Halide::Expr &width, const Halide::Expr &base, const Halide::Func &positions,
+                      const Halide::Type &type = Halide::Float(32));
 
 /** Positions counted up: first + token. */
 struct TokenPositions {

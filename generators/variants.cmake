@@ -1,8 +1,9 @@
 # The prebuilt variants, one a row. A row is all it takes: the library holds the kernel, attune_kernel_at() lists it, and so plans
 # choose it and tests and benchmarks run it. Its name is OPERATION_SCHEDULE_DTYPE, with _dN where it is for one head dimension.
 #
-# operation, schedule, head_dim (D and Dv; 0: any), dtype (of attention: of q, k, v and out; of softmax,
-# rotary and add_positions: of x and y; _i8kv: k and v are int8 with scales), targets (CPU classes, best first, x86-64 last: the last one runs unchecked)
+# operation, schedule, head_dim (D and Dv; 0: any), dtype (of attention: of q, k, v and out; of softmax, rotary and add_positions: of x and
+# y; of sinusoidal: of the table; _i8kv: k and v are int8 with scales), targets (CPU classes, best first, x86-64 last: the last one runs
+# unchecked)
 #
 # Baselines that only answer for correctness are for plain x86-64.
 
@@ -69,6 +70,8 @@ attune_variant(rotary_interleaved  vectorized   0   f16  avx512 avx2 x86-64)
 attune_variant(rotary_interleaved  vectorized   0   bf16 avx512 avx2 x86-64)
 attune_variant(rotary_interleaved  reference    0   f32  x86-64)
 attune_variant(sinusoidal          vectorized   0   f32  avx512 avx2 x86-64)
+attune_variant(sinusoidal          vectorized   0   f16  avx512 avx2 x86-64)
+attune_variant(sinusoidal          vectorized   0   bf16 avx512 avx2 x86-64)
 attune_variant(sinusoidal          reference    0   f32  x86-64)
 attune_variant(rotary_table        vectorized   0   f32  avx512 avx2 x86-64)
 attune_variant(rotary_table        reference    0   f32  x86-64)
@@ -158,6 +161,11 @@ attune_cuda_variant(rotary_interleaved  simt 0 f16  75 80 86 89 90)
 attune_cuda_variant(rotary_interleaved  simt 0 bf16 75 80 86 89 90)
 attune_cuda_variant(rotary_table        simt 0 f32  75 80 86 89 90)
 attune_cuda_variant(sinusoidal          simt 0 f32  75 80 86 89 90)
+attune_cuda_variant(sinusoidal          simt 0 f16  75 80 86 89 90)
+attune_cuda_variant(sinusoidal          simt 0 bf16 75 80 86 89 90)
+attune_cuda_variant(add_positions       simt 0 f32  75 80 86 89 90)
+attune_cuda_variant(add_positions       simt 0 f16  75 80 86 89 90)
+attune_cuda_variant(add_positions       simt 0 bf16 75 80 86 89 90)
 attune_cuda_variant(token_positions     simt 0 f32  75 80 86 89 90)
 attune_cuda_variant(cache_write         simt 0 f32  75 80 86 89 90)
 attune_cuda_variant(cache_write         simt 0 f16  75 80 86 89 90)

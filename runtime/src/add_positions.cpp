@@ -7,7 +7,7 @@ namespace attune::runtime {
 namespace {
 
 Status run_add_positions(const attune_add_positions_args &args, attune_call *call) {
-    ATTUNE_TRY(check_pair(args.x, args.y, 2, 4));
+    ATTUNE_TRY(check_rows(args.x, args.y));
     Encoding encoding;
     PositionLimit limit;
     encoding.kind = args.table ? text::PositionKind::learned : text::PositionKind::sinusoidal;
@@ -15,7 +15,9 @@ Status run_add_positions(const attune_add_positions_args &args, attune_call *cal
     encoding.dim = args.x.extent[args.x.rank - 1];
     encoding.learned = args.table;
     ATTUNE_TRY(check_base(args.base));
-    if (args.table) ATTUNE_TRY(check_learned_table(*args.table, "table", encoding.dim, limit));
+    if (args.x.device == ATTUNE_CUDA && args.table && args.positions)
+        return fail(ATTUNE_UNSUPPORTED, "positions is given beside table; on device cuda a table's rows are those from offset on");
+    if (args.table) ATTUNE_TRY(check_learned_table(*args.table, "table", encoding.dim, limit, args.x.device));
     const Positions positions = positions_of(args.x, args.positions, args.offset, 1);
     ATTUNE_TRY(check_positions(positions, limit));
     ATTUNE_TRY(check_apart(args.y, args.table, "table"));

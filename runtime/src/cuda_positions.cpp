@@ -46,6 +46,22 @@ Status make_device_table(const CudaDevice &device, const Encoding &e, const attu
     return run_table_kernel(e, kernel, positions, on_gpu, table, call);
 }
 
+/** As make_table, for all tokens: f32 (batch, token, plane, channel) in `scratch`. */
+Status fill_device_table(const CudaDevice &device, const Encoding &e, const Positions &p, const attune_kernel &kernel, const char *schedule,
+                         DeviceScratch &scratch, Call &call, attune_tensor &table) {
+    DevicePositions numbers(device, call);
+    ATTUNE_TRY(numbers.fill(p, schedule));
+    const int64_t extents[4] = {numbers.numbers().extent[0], p.tokens, e.planes(), e.channels()};
+    int64_t elements = 0;
+    ATTUNE_TRY(count_table(e, p, p.tokens, elements));
+    ATTUNE_TRY(scratch.allocate("the table of positions", elements * 4));
+    table = on_device(scratch.data(), ATTUNE_F32, 4, extents);
+    ATTUNE_TRY(make_device_table(device, e, kernel, numbers.numbers(), table, call));
+    if (table.extent[0] == 1) table.stride[0] = 0;
+    table.extent[0] = p.batch;
+    return {};
+}
+
 } // namespace
 
 Status DevicePositions::fill(const Positions &p, const char *schedule) {
@@ -70,19 +86,14 @@ Status encode_on_device(const Encoding &e, const Positions &p, const attune_tens
     ATTUNE_TRY(find_cuda_device(device));
     const attune_kernel *apply = nullptr, *make = nullptr;
     ATTUNE_TRY(find_elementwise(apply_operation(e), schedule, ATTUNE_CUDA, call, apply, x.type));
-    ATTUNE_TRY(find_elementwise(table_operation(e), schedule, ATTUNE_CUDA, call, make));
+    if (!e.has_rows()) ATTUNE_TRY(find_elementwise(table_operation(e), schedule, ATTUNE_CUDA, call, make));
     if (!has_elements(x)) return {};
-    DevicePositions numbers(device, call);
-    ATTUNE_TRY(numbers.fill(p, schedule));
-    const int64_t extents[4] = {numbers.numbers().extent[0], p.tokens, e.planes(), e.channels()};
-    int64_t elements = 0;
-    ATTUNE_TRY(count_table(e, p, p.tokens, elements));
     DeviceScratch scratch(device, call);
-    ATTUNE_TRY(scratch.allocate("the table of positions", elements * 4));
-    attune_tensor table = on_device(scratch.data(), ATTUNE_F32, 4, extents);
-    ATTUNE_TRY(make_device_table(device, e, *make, numbers.numbers(), table, call));
-    if (table.extent[0] == 1) table.stride[0] = 0;
-    table.extent[0] = p.batch;
+    attune_tensor table;
+    if (e.has_rows())
+        ATTUNE_TRY(make_table(e, nullptr, p, 0, p.tokens, nullptr, call, table));
+    else
+        ATTUNE_TRY(fill_device_table(device, e, p, *make, schedule, scratch, call, table));
     return apply_table(e, *apply, x, table, y, call);
 }
 
@@ -90,12 +101,12 @@ Status sinusoidal_on_device(const Encoding &e, const Positions &p, const attune_
     CudaDevice device;
     ATTUNE_TRY(find_cuda_device(device));
     const attune_kernel *kernel = nullptr;
-    ATTUNE_TRY(find_elementwise(table_operation(e), schedule, ATTUNE_CUDA, call, kernel));
+    ATTUNE_TRY(find_elementwise(table_operation(e), schedule, ATTUNE_CUDA, call, kernel, y.type));
     if (!has_elements(y)) return {};
     DevicePositions numbers(device, call);
     ATTUNE_TRY(numbers.fill(p, schedule));
     const int64_t extents[4] = {1, y.extent[0], 1, y.extent[1]};
-    attune_tensor table = on_device(y.data, ATTUNE_F32, 4, extents);
+    attune_tensor table = on_device(y.data, y.type, 4, extents);
     table.stride[1] = effective_stride(y, 0);
     return make_device_table(device, e, *kernel, numbers.numbers(), table, call);
 }

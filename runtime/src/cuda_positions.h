@@ -20,11 +20,11 @@ private:
     attune_tensor numbers_ = {};
 };
 
-/** As `encode`, for x and y on the GPU. There are no rows to look up. */
+/** As `encode`, for x and y on the GPU. No rows are looked up: those of a learned table follow one another (rows_follow). */
 Status encode_on_device(const Encoding &encoding, const Positions &positions, const attune_tensor &x, const attune_tensor &y,
                         const char *schedule, Call &call);
 
-/** The sinusoidal table y, f32 [tokens, dim] on the GPU. */
+/** The sinusoidal table y, f32, f16 or bf16 [tokens, dim] on the GPU. */
 Status sinusoidal_on_device(const Encoding &encoding, const Positions &positions, const attune_tensor &y, const char *schedule, Call &call);
 
 } // namespace attune::runtime

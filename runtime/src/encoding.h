@@ -42,8 +42,9 @@ struct EncodingNames {
 /** Checks base, and for rotary the width, scaling, sections and axes. */
 Status check_encoding(const Encoding &encoding, const EncodingNames &names);
 
-/** Checks a learned table, named `name`: f32 [P, dim], rows contiguous. `limit` becomes that of its positions. */
-Status check_learned_table(const attune_tensor &table, const char *name, int64_t dim, PositionLimit &limit);
+/** Checks a learned table on `device`, named `name`: f32 [P, dim], rows contiguous. `limit` becomes that of its positions. */
+Status check_learned_table(const attune_tensor &table, const char *name, int64_t dim, PositionLimit &limit,
+                           attune_device device = ATTUNE_CPU);
 
 /** Checks a rotary encoding's cosines and sines: both or neither, f32 [P, width / 2], rows contiguous, and nothing beside them that would
  * work out others. `limit` becomes that of their positions. */
@@ -64,8 +65,8 @@ bool rows_follow(const Encoding &encoding, const Positions &positions);
 /** The elements that make_table needs room for, with `tokens` tokens. */
 Status count_table(const Encoding &encoding, const Positions &positions, int64_t tokens, int64_t &elements);
 
-/** The table of tokens [first, first + count): f32 (batch, token, plane, channel) in `memory`, or a view of the learned table where
- * rows_follow. Stride 0 over batch where all items have the same positions. `kernel` is find_table_kernel's. */
+/** The table of tokens [first, first + count): f32 (batch, token, plane, channel) in `memory`, or a view of the learned table, on its
+ * device, where rows_follow. Stride 0 over batch where all items have the same positions. `kernel` is find_table_kernel's. */
 Status make_table(const Encoding &encoding, const attune_kernel *kernel, const Positions &positions, int64_t first, int64_t count,
                   float *memory, Call &call, attune_tensor &table);
 
@@ -75,8 +76,8 @@ struct StreamEnds {
 };
 StreamEnds stream_ends(const Encoding &encoding);
 
-/** Calls the kernel that makes a table: positions i32 [batch, streams, tokens], ends i32 [streams], table f32 [batch, token, plane,
- * channel]. */
+/** Calls the kernel that makes a table: positions i32 [batch, streams, tokens], ends i32 [streams], table [batch, token, plane, channel] of
+ * the kernel's type. */
 Status run_table_kernel(const Encoding &encoding, const attune_kernel &kernel, const attune_tensor &positions, const attune_tensor &ends,
                         const attune_tensor &table, Call &call);
 

@@ -51,8 +51,8 @@ Status check_encoding(const Encoding &e, const EncodingNames &names) {
     return {};
 }
 
-Status check_learned_table(const attune_tensor &table, const char *name, int64_t dim, PositionLimit &limit) {
-    ATTUNE_TRY(check_tensor(table, {name, ATTUNE_F32, 2, 2, Role::input, true}));
+Status check_learned_table(const attune_tensor &table, const char *name, int64_t dim, PositionLimit &limit, attune_device device) {
+    ATTUNE_TRY(check_tensor(table, {name, ATTUNE_F32, 2, 2, Role::input, true, device}));
     ATTUNE_REQUIRE(table.extent[1] == dim, "{}.extent[1] is {}; it must be {}, the channels", name, table.extent[1], dim);
     limit = {0, table.extent[0] - 1, "are rows of the table"};
     return {};

@@ -96,7 +96,7 @@ Status make_table(const Encoding &e, const attune_kernel *kernel, const Position
     if (rows_follow(e, p)) {
         const int64_t stride = effective_stride(*e.learned, 0);
         table = rank4(static_cast<const float *>(e.learned->data) + (p.offset + first) * stride, extents);
-        table.stride[1] = stride;
+        table.stride[1] = stride, table.device = e.learned->device;
     } else {
         table = rank4(memory, extents);
         if (has_elements(table))

@@ -1,6 +1,7 @@
 #include "positioned_rows.h"
 
 #include "cuda_positions.h"
+#include "elementwise.h"
 #include "overlap.h"
 #include "tensor.h"
 
@@ -17,6 +18,12 @@ attune_tensor as_rank4(const attune_tensor &tensor) {
     return full;
 }
 
+Status check_rows(const attune_tensor &x, const attune_tensor &y) {
+    ATTUNE_TRY(check_device(x.device, "x"));
+    ATTUNE_TRY(check_float(x.type, "x"));
+    return check_pair(x, y, 2, 4, false, x.device, x.type);
+}
+
 Positions positions_of(const attune_tensor &x, const attune_tensor *given, int64_t offset, int32_t streams) {
     const attune_tensor full = as_rank4(x);
     Positions positions;
@@ -25,6 +32,7 @@ Positions positions_of(const attune_tensor &x, const attune_tensor *given, int64
     positions.batch = full.extent[0];
     positions.tokens = full.extent[2];
     positions.streams = streams;
+    positions.device = x.device;
     return positions;
 }
 

@@ -8,7 +8,10 @@ namespace attune::runtime {
 /** `tensor`, of rank 2 to 4, as rank 4. */
 attune_tensor as_rank4(const attune_tensor &tensor);
 
-/** The positions of x's tokens: `given`, or counted on from `offset`. */
+/** Checks x and y: f32, f16 or bf16 of rank 2 to 4, innermost stride 1, of one type and shape on one device, y apart from x or x itself. */
+Status check_rows(const attune_tensor &x, const attune_tensor &y);
+
+/** The positions of x's tokens: `given`, on x's device, or counted on from `offset`. */
 Positions positions_of(const attune_tensor &x, const attune_tensor *given, int64_t offset, int32_t streams);
 
 /** y shares no memory with an input that may be NULL. */

@@ -53,20 +53,16 @@ Encoding encoding_of(const attune_rotary_args &args) {
 }
 
 Status run_rotary(const attune_rotary_args &args, attune_call *call) {
-    const attune_device device = args.x.device;
-    ATTUNE_TRY(check_device(device, "x"));
-    ATTUNE_TRY(check_float(args.x.type, "x"));
-    ATTUNE_TRY(check_pair(args.x, args.y, 2, 4, false, device, args.x.type));
+    ATTUNE_TRY(check_rows(args.x, args.y));
     ATTUNE_TRY(check_layout(args.layout));
     Encoding encoding = encoding_of(args);
     ATTUNE_TRY(read_scaling(args.scaling, encoding.scaling));
     ATTUNE_TRY(check_encoding(encoding, {"rotary_dim", "dim", "sections", "axes"}));
     PositionLimit limit;
-    if (device == ATTUNE_CUDA && (args.cosines || args.sines))
+    if (args.x.device == ATTUNE_CUDA && (args.cosines || args.sines))
         return fail(ATTUNE_UNSUPPORTED, "{} is given; rotary embedding on device cuda works them out", args.cosines ? "cosines" : "sines");
     ATTUNE_TRY(check_rotary_rows(encoding, limit));
-    Positions positions = positions_of(args.x, args.positions, args.offset, encoding.streams());
-    positions.device = device;
+    const Positions positions = positions_of(args.x, args.positions, args.offset, encoding.streams());
     ATTUNE_TRY(check_positions(positions, limit));
     ATTUNE_TRY(check_apart(args.y, args.positions, "positions"));
     ATTUNE_TRY(check_apart(args.y, args.cosines, "cosines"));

@@ -26,7 +26,8 @@ Encoding encoding_of(const attune_sinusoidal_args &args) {
 
 Status check_sinusoidal(const attune_sinusoidal_args &args) {
     ATTUNE_TRY(check_device(args.y.device, "y"));
-    ATTUNE_TRY(check_tensor(args.y, {"y", ATTUNE_F32, 2, 2, Role::output, true, args.y.device}));
+    ATTUNE_TRY(check_float(args.y.type, "y"));
+    ATTUNE_TRY(check_tensor(args.y, {"y", args.y.type, 2, 2, Role::output, true, args.y.device}));
     ATTUNE_TRY(check_base(args.base));
     return check_positions(rows_of(args));
 }
@@ -37,7 +38,7 @@ Status run_sinusoidal(const attune_kernel &kernel, const attune_sinusoidal_args 
     if (!numbers.allocate(static_cast<size_t>(tokens))) return out_of_memory("positions", tokens * 4);
     write_positions(rows_of(args), 0, tokens, numbers.data());
     HalideBuffer positions(numbers.data(), ATTUNE_I32, {{1, 0}, {tokens, 1}});
-    HalideBuffer y(args.y.data, ATTUNE_F32, {{1, 0}, {tokens, effective_stride(args.y, 0)}, {1, 0}, {dim, 1}});
+    HalideBuffer y(args.y.data, args.y.type, {{1, 0}, {tokens, effective_stride(args.y, 0)}, {1, 0}, {dim, 1}});
     double base = args.base;
     auto width = static_cast<int32_t>(dim);
     void *arguments[5] = {nullptr, positions.get(), &base, &width, y.get()};
@@ -65,7 +66,7 @@ extern "C" attune_status attune_sinusoidal(const attune_sinusoidal_args *args, a
         Call scope(call);
         if (args->y.device == ATTUNE_CUDA) return sinusoidal_on_device(encoding_of(*args), rows_of(*args), args->y, args->schedule, scope);
         const attune_kernel *kernel = nullptr;
-        ATTUNE_TRY(find_elementwise("sinusoidal", args->schedule, kernel));
+        ATTUNE_TRY(find_elementwise("sinusoidal", args->schedule, kernel, args->y.type));
         return has_elements(args->y) ? run_sinusoidal(*kernel, *args, scope) : Status();
     });
 }

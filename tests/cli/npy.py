@@ -18,6 +18,12 @@ class Array:
     def __getitem__(self, index):
         return self.values[sum(i * stride for i, stride in zip(index, self.strides()))]
 
+    def numbers(self):
+        """The values, where those of <u2 and <V2 are the bits of bf16."""
+        if self.descr not in ("<u2", "<V2"):
+            return self.values
+        return [struct.unpack("<f", struct.pack("<I", word << 16))[0] for word in self.values]
+
     def broadcast(self, index):
         """The value at `index` of a larger array this one is aligned to at the right, each axis full or 1."""
         own = index[len(index) - len(self.shape):]

@@ -155,6 +155,19 @@ class Sinusoidal(command.CommandTest):
         for schedule in ("reference", "vectorized"):
             self.check(5, 8, "--schedule", schedule)
 
+    def test_sixteen_bits(self):
+        table = oracle.sinusoidal(6, 16)
+        for dtype, descr, bits in ("f16", "<f2", 11), ("bf16", "<u2", 8):
+            self.run_well("run", "sinusoidal", "--tokens", 6, "--dim", 16, "-o", "y.npy", "--dtype", dtype)
+            y = self.read("y.npy")
+            self.assertEqual((y.descr, y.shape), (descr, (6, 16)))
+            for value, expected in zip(y.numbers(), table.values, strict=True):
+                self.assertAlmostEqual(value, expected, delta=2 ** -bits * abs(expected) + 1e-6)  # half a unit in the last place
+        self.run_well("run", "sinusoidal", "--tokens", 6, "--dim", 16, "-o", "y.npy", "--dtype", "f32")
+        self.assert_close("y.npy", table, tolerance=1e-5)
+        self.refuse("run", "sinusoidal", "--tokens", 6, "--dim", 16, "-o", "z.npy", "--dtype", "f64", says="--dtype is f64; it must be f32, f16 or bf16")
+        self.refuse("run", "sinusoidal", "--tokens", 6, "--dim", 16, "-o", "z.npy", "--dtype", "f16", "--schedule", "reference", says="reference")
+
     def test_sizes_that_are_needed(self):
         self.refuse("run", "sinusoidal", "--dim", "4", "-o", "y.npy", says="--tokens")
         self.refuse("run", "sinusoidal", "--tokens", "4", "-o", "y.npy", says="--dim")
@@ -179,6 +192,17 @@ class AddPositions(command.CommandTest):
             self.check(self.normal(2, 3, 4, 7), lambda batch, token: row(token), "--base", "50", "--schedule", schedule, "--threads", "2")
         numbers = self.write("p.npy", Array((2, 4), [11, 0, 5, 5, 2, 3, 1, 0], "<i4"))
         self.check(self.normal(2, 3, 4, 7), lambda batch, token: row(numbers[batch, token]), "--base", "50", "--positions", "p.npy")
+
+    def test_sixteen_bits(self):
+        self.write("t.npy", Array((2, 3), [0.5, -1, 2, 4, 8, -0.25]))
+        self.write("x.npy", Array((2, 3), [1, 1.5, 2, -3, 0, 1024], "<f2"))
+        self.run_well("run", "add-positions", "x.npy", "-o", "y.npy", "--table", "t.npy")
+        y = self.read("y.npy")
+        self.assertEqual((y.descr, y.values), ("<f2", [1.5, 0.5, 4, 1, 8, 1024]))  # 1023.75 rounded to what f16 has nearest
+        for descr in ("<u2", "<V2"):  # bf16: 1, 2, -1 and 4, 0, 256
+            self.write("x.npy", Array((2, 3), [0x3f80, 0x4000, 0xbf80, 0x4080, 0, 0x4380], descr))
+            self.run_well("run", "add-positions", "x.npy", "-o", "y.npy", "--table", "t.npy")
+            self.assertEqual(self.read("y.npy").values, [0x3fc0, 0x3f80, 0x3f80, 0x4100, 0x4100, 0x4380])
 
     def test_learned(self):
         table = self.write("t.npy", self.normal(6, 5))

@@ -56,6 +56,7 @@ TEST(CudaFunctions, WithoutAKernelItIsSaid) {
     expect_message(softmax(m.x, m.y, log), ATTUNE_UNSUPPORTED, "no kernel that does log_softmax on device cuda is linked in");
     expect_message(rotary(m.x, m.y), ATTUNE_UNSUPPORTED, "no kernel that does rotary_half on device cuda is linked in");
     expect_message(sinusoidal(m.y), ATTUNE_UNSUPPORTED, "no kernel that does sinusoidal on device cuda is linked in");
+    expect_message(add_positions(m.x, m.y), ATTUNE_UNSUPPORTED, "no kernel that does add_positions on device cuda is linked in");
     expect_message(alibi_slopes(on_cuda({m.results.data(), {8}})), ATTUNE_UNSUPPORTED, "no kernel that does alibi_slopes on device cuda");
     SoftmaxOptions vectorized;
     vectorized.schedule = "vectorized";
@@ -74,9 +75,26 @@ TEST(CudaFunctions, RotaryReadsNoRowsOfItsOwn) {
     expect_message(rotary(m.x, m.y, options), ATTUNE_INVALID_ARGUMENT, "positions.type is i64; on device cuda it must be i32");
 }
 
+TEST(CudaFunctions, AddedPositionsReadRowsInOrder) {
+    Memory m;
+    int32_t numbers[4] = {};
+    const TensorView positions = on_cuda({numbers, {4}}), host_positions(numbers, {4});
+    AddPositionsOptions options;
+    options.table = &m.x, options.positions = &positions;
+    expect_message(add_positions(m.x, m.y, options), ATTUNE_UNSUPPORTED,
+                   "positions is given beside table; on device cuda a table's rows are those from offset on");
+    options.table = &m.host, options.positions = nullptr;
+    expect_message(add_positions(m.x, m.y, options), ATTUNE_INVALID_ARGUMENT, "table.device is cpu; it must be cuda");
+    options.table = &m.x, options.offset = 1;
+    expect_message(add_positions(m.x, m.y, options), ATTUNE_INVALID_ARGUMENT, "offset is 1; it must be 0 to 0");
+    options = {};
+    options.positions = &host_positions;
+    expect_message(add_positions(m.x, m.y, options), ATTUNE_INVALID_ARGUMENT, "positions.device is cpu; it must be cuda");
+}
+
 TEST(CudaFunctions, OthersAreForTheCpu) {
     Memory m;
-    expect_message(add_positions(m.x, m.y), ATTUNE_INVALID_ARGUMENT, "x.device is cuda; it must be cpu, where this call runs");
+    expect_message(rms_norm(m.x, m.y, {}), ATTUNE_INVALID_ARGUMENT, "x.device is cuda; it must be cpu, where this call runs");
 }
 
 TEST(CudaFunctions, CacheWriteTakesDeviceTensors) {

@@ -1,6 +1,7 @@
 // Softmax and its kin, merging, slopes and positions on a GPU, against float64.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <tuple>
 
@@ -158,6 +159,105 @@ TEST_F(CudaFunctions, SinusoidalTables) {
         run_into(memory, y.view(), [offset = offset](const TensorView &there) { return sinusoidal(there, {10000.0, offset, ""}); });
         EXPECT_TRUE(agrees(to_double(y), sinusoidal_in_long_double(tokens, dim, 10000, offset), {1e-5, 1, 1})) << dim;
         EXPECT_TRUE(y.canaries_intact());
+    }
+}
+
+/** As on the CPU, each number is the f32 table's, rounded once. */
+TEST_F(CudaFunctions, SinusoidalTablesOfSixteenBitsAreRoundedOnce) {
+    for (const attune_type type : {ATTUNE_F16, ATTUNE_BF16}) {
+        for (const attune_type each : {ATTUNE_F32, type})
+            if (!is_linked("sinusoidal", each) || !is_linked("token_positions")) GTEST_SKIP() << "a kernel isn't linked in";
+        for (auto [tokens, dim, offset] : {std::tuple<int64_t, int64_t, int64_t>{1, 1, 0}, {33, 65, -3}, {20, 512, 1000000 - 20}}) {
+            const Tensor<float> exact({tokens, dim});
+            const TypedTensor y(type, Extents{tokens, dim});
+            DeviceMemory memory;
+            for (const attune_tensor &to : {exact.view(), y.view()})
+                run_into(memory, to, [offset = offset](const TensorView &there) { return sinusoidal(there, {10000.0, offset, ""}); });
+            EXPECT_EQ(y.bytes(), TypedTensor(type, exact).bytes()) << dim;
+        }
+    }
+}
+
+class CudaAddPositions : public SeededTestWithParam<attune_type> {
+protected:
+    void SetUp() override {
+        for (const char *operation : {"sinusoidal", "token_positions"})
+            if (!is_linked(operation)) GTEST_SKIP() << "no kernel of " << operation << " is linked in";
+        if (!is_linked("add_positions", GetParam())) GTEST_SKIP() << "no kernel is linked in";
+    }
+    /** What is added in channel d of a token of a batch item. */
+    using RowOf = std::function<double(int64_t batch, int64_t token, int64_t d)>;
+
+    /** On [batch, heads, tokens, dim]; what `how` points to is on the device. Numbers of 16 bits are rounded once. */
+    void expect_right(DeviceMemory &memory, const Extents &extents, const AddPositionsOptions &how, const RowOf &row,
+                      const std::vector<int> &order = {}) {
+        const Tensor<float> drawn(extents);
+        random.fill_normal(drawn);
+        const TypedTensor x(GetParam(), drawn), y(GetParam(), extents, order);
+        const TensorView given(memory.upload(x.view()));
+        run_into(memory, y.view(), [&](const TensorView &there) { return add_positions(given, there, how); });
+        std::vector<double> exact;
+        for_each_index(extents, [&](const Extents &at) { exact.push_back(x.get(at) + row(at[0], at[2], at[3])); });
+        const double ulps = GetParam() == ATTUNE_F32 ? 1 : GetParam() == ATTUNE_BF16 ? 0x1p15 : 0x1p12; // of f32
+        EXPECT_TRUE(agrees(y.values(), exact, {1e-5, ulps})) << extents[3] << " channels";
+
+        run_into(memory, x.view(), [&](const TensorView &there) { return add_positions(there, there, how); });
+        EXPECT_EQ(x.values(), y.values()) << "in place";
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Prebuilt, CudaAddPositions, ::testing::Values(ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16), [](const auto &info) {
+    return std::string(info.param == ATTUNE_F32 ? "f32" : info.param == ATTUNE_F16 ? "f16" : "bf16");
+});
+
+TEST_P(CudaAddPositions, Sinusoidal) {
+    for (int64_t dim : {1, 7, 64, 130})
+        for (int64_t offset : {-5, 1000000 - 9}) {
+            DeviceMemory memory;
+            AddPositionsOptions how;
+            how.offset = offset, how.base = 500;
+            expect_right(memory, {2, 3, 9, dim}, how,
+                         [&](int64_t, int64_t token, int64_t d) { return sinusoid(offset + token, d, dim, 500); }, {0, 2, 1, 3});
+        }
+}
+
+/** As on the CPU, each number is what f32 gives, rounded once. */
+TEST_P(CudaAddPositions, RoundOnce) {
+    if (!is_linked("add_positions")) GTEST_SKIP() << "no kernel of f32 is linked in";
+    const Tensor<float> drawn({2, 3, 9, 65}), wide(drawn.extent), exact(drawn.extent);
+    random.fill_normal(drawn);
+    const TypedTensor x(GetParam(), drawn), y(GetParam(), drawn.extent);
+    const std::vector<double> values = x.values();
+    std::copy(values.begin(), values.end(), wide.data());
+    AddPositionsOptions how;
+    how.offset = 4095;
+    DeviceMemory memory;
+    for (const auto &[from, to] : {std::pair{wide.view(), exact.view()}, {x.view(), y.view()}}) {
+        const TensorView given(memory.upload(from));
+        run_into(memory, to, [&](const TensorView &there) { return add_positions(given, there, how); });
+    }
+    EXPECT_EQ(y.bytes(), TypedTensor(GetParam(), exact).bytes());
+}
+
+TEST_P(CudaAddPositions, SinusoidalAtGivenPlaces) {
+    const Tensor<int32_t> numbers({2, 9});
+    numbers.each([&](int32_t &value) { value = static_cast<int32_t>(random.between(-1000000, 1000000)); });
+    DeviceMemory memory;
+    const TensorView positions(memory.upload(numbers.view()));
+    AddPositionsOptions how;
+    how.positions = &positions;
+    expect_right(memory, {2, 3, 9, 20}, how,
+                 [&](int64_t batch, int64_t token, int64_t d) { return sinusoid(numbers(batch, token), d, 20, 10000); });
+}
+
+TEST_P(CudaAddPositions, LearnedRowsFromAnOffset) {
+    for (int64_t dim : {16, 23}) {
+        const Tensor<float> table({12, dim}, {{}, 2});
+        random.fill_normal(table);
+        DeviceMemory memory;
+        const TensorView rows(memory.upload(table.view()));
+        AddPositionsOptions how;
+        how.table = &rows, how.offset = 3;
+        expect_right(memory, {2, 3, 9, dim}, how, [&](int64_t, int64_t token, int64_t d) { return double(table(3 + token, d)); });
     }
 }
 

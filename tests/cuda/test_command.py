@@ -215,6 +215,30 @@ class Functions(Cuda):
         self.need("token_positions")
         self.check("sinusoidal", "--tokens", 5, "--dim", 64, tolerance=1e-5)
 
+    def test_sinusoidal_of_sixteen_bits(self):
+        self.need("token_positions")
+        for dtype, ulp in ("f16", 2 ** -10), ("bf16", 2 ** -7):
+            self.need("sinusoidal", dtype)
+            for device in "cpu", "cuda":
+                self.run_well("run", "sinusoidal", "--tokens", 5, "--dim", 64, "--dtype", dtype, "-o", f"{device}.npy", "--device", device)
+            cuda, cpu = self.read("cuda.npy"), self.read("cpu.npy")
+            self.assertEqual((cuda.descr, cuda.shape), (cpu.descr, cpu.shape))
+            for a, b in zip(cuda.numbers(), cpu.numbers(), strict=True):
+                self.assertAlmostEqual(a, b, delta=ulp * abs(b) + 1e-6)
+
+    def test_add_positions(self):
+        self.need("add_positions")
+        self.need("sinusoidal")
+        self.need("token_positions")
+        self.write("x.npy", self.normal(2, 3, 5, 64))
+        self.check("add-positions", "x.npy", "--offset", "7", tolerance=1e-5)
+        self.write("p.npy", Array((2, 5), [3, 1, 4, 1, 5, 9, 2, 6, 5, 3], "<i8"))
+        self.check("add-positions", "x.npy", "--positions", "p.npy", tolerance=1e-5)
+        self.write("t.npy", self.normal(9, 64))
+        self.check("add-positions", "x.npy", "--table", "t.npy", "--offset", "4", tolerance=0)
+        self.refuse("run", "add-positions", "x.npy", "-o", "y.npy", "--table", "t.npy", "--positions", "p.npy", "--device", "cuda",
+                    says="positions is given beside table; on device cuda")
+
     def test_slopes(self):
         self.need("alibi_slopes")
         self.check("alibi-slopes", 12)

@@ -95,6 +95,8 @@ const BadCall<GoodSections> sections_errors[] = {
 const BadCall<GoodAdded> added_errors[] = {
     {"NoArgsSize", [](GoodAdded &g) { g.args.struct_size = 3; }, {"struct_size", "3"}},
     {"XType", [](GoodAdded &g) { g.args.x.type = ATTUNE_I32; }, {"x.type", "i32", "f32"}},
+    {"YType", [](GoodAdded &g) { g.args.y.type = ATTUNE_BF16; }, {"y.type", "bf16", "f32"}},
+    {"Device", [](GoodAdded &g) { g.args.x.device = static_cast<attune_device>(3); }, {"x.device", "3"}, ATTUNE_UNSUPPORTED},
     {"ExtentsDisagree", [](GoodAdded &g) { g.args.y.extent[0] = 1; }, {"y.extent[0]", "1", "2"}},
     {"RankOne", [](GoodAdded &g) { g.args.x.rank = g.args.y.rank = 1; }, {"rank", "1", "2"}},
     {"ScheduleUnknown", [](GoodAdded &g) { g.args.schedule = "quick"; }, {"schedule", "quick", "vectorized"}},

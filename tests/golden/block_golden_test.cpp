@@ -4,6 +4,7 @@
 
 #include "block_weights.h"
 #include "compare.h"
+#include "half.h"
 #include "typed_tensor.h"
 
 namespace attune::test {
@@ -192,6 +193,21 @@ TEST(InputPositions, HaveAGreatestLengthAndDropout) {
     EXPECT_EQ(add_input_positions(x.view(), y.view(), positions).message, "max_length is -1; it must be 0 or more");
     positions.max_length = 40, positions.dropout = 1;
     EXPECT_FALSE(add_input_positions(x.view(), y.view(), positions).ok());
+}
+
+TEST(InputPositions, OfSixteenBitsHaveNoDropout) {
+    const Tensor<float> x = numbers(1, {5, 8});
+    const HalfTensor half(ATTUNE_BF16, x), y(ATTUNE_BF16, x);
+    const std::vector<uint16_t> before = y.bits;
+    InputPositions positions;
+    positions.dropout = 0.25f;
+    const Status refused = add_input_positions(TensorView(half.view()), TensorView(y.view()), positions);
+    EXPECT_EQ(refused.code, ATTUNE_UNSUPPORTED);
+    EXPECT_EQ(refused.message, "y.type is 3 and y.device 0; for dropout they must be ATTUNE_F32 (1) and ATTUNE_CPU (0)");
+    EXPECT_EQ(y.bits, before);
+    positions.dropout = 0;
+    EXPECT_TRUE(add_input_positions(TensorView(half.view()), TensorView(y.view()), positions).ok());
+    EXPECT_NE(y.bits, before);
 }
 
 } // namespace

@@ -1,6 +1,9 @@
 // Positions added to the input, sinusoidal and learned: every kernel.
+#include <algorithm>
+
 #include "attune/attune.hpp"
 #include "compare.h"
+#include "half.h"
 #include "kernels.h"
 #include "position_oracle.h"
 #include "random.h"
@@ -98,6 +101,43 @@ TEST_P(AddPositions, NothingToDo) {
         EXPECT_TRUE(add_positions(x.view(), y.view(), how).ok());
         EXPECT_TRUE(y.untouched());
     }
+}
+
+/** Numbers of 16 bits are worked out as those of f32 that they are, and rounded once: to the bit. Tables are f32. */
+TEST(AddPositionsOfSixteenBits, IsThatOfF32Rounded) {
+    Random random(3);
+    const Tensor<float> drawn({2, 3, 21, 23}), wide(drawn.extent), exact(drawn.extent), table({30, 23});
+    const Tensor<int64_t> numbers({2, 21});
+    random.fill_normal(drawn), random.fill_normal(table);
+    numbers.each([&](int64_t &value) { value = random.between(0, 29); });
+    const TensorView table_view = table.view(), positions = numbers.view();
+    for (attune_type type : {ATTUNE_BF16, ATTUNE_F16})
+        for (const TensorView *rows : {static_cast<const TensorView *>(nullptr), &table_view})
+            for (const TensorView *given : {static_cast<const TensorView *>(nullptr), &positions}) {
+                SCOPED_TRACE(std::string(rows ? "learned" : "sinusoidal") + (given ? ", given" : ""));
+                AddPositionsOptions how;
+                how.table = rows, how.positions = given, how.offset = given ? 0 : 9;
+                const HalfTensor x(type, drawn), y(type, drawn);
+                const std::vector<double> values = x.values();
+                std::copy(values.begin(), values.end(), wide.data());
+                ASSERT_TRUE(add_positions(wide.view(), exact.view(), how).ok());
+                const Status status = add_positions(TensorView(x.view()), TensorView(y.view()), how);
+                ASSERT_TRUE(status.ok()) << status.message;
+                EXPECT_EQ(y.bits, HalfTensor(type, exact).bits);
+                ASSERT_TRUE(add_positions(TensorView(x.view()), TensorView(x.view()), how).ok());
+                EXPECT_EQ(x.bits, y.bits) << "in place";
+            }
+}
+
+TEST(AddPositionsOfSixteenBits, TypesAreNotMixed) {
+    const Tensor<float> numbers({9, 16});
+    numbers.fill(1);
+    const HalfTensor x(ATTUNE_BF16, numbers), y(ATTUNE_F16, numbers);
+    const TensorView table(x.view());
+    AddPositionsOptions learned;
+    learned.table = &table;
+    EXPECT_EQ(add_positions(TensorView(x.view()), TensorView(y.view())).message, "y.type is f16; it must be bf16");
+    EXPECT_EQ(add_positions(numbers.view(), numbers.view(), learned).message, "table.type is bf16; it must be f32");
 }
 
 ATTUNE_FOR_EACH_KERNEL(AddPositions, "add_positions");

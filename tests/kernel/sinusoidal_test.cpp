@@ -1,6 +1,7 @@
 // The sinusoidal table: every kernel, against angles in long double.
 #include "attune/attune.hpp"
 #include "compare.h"
+#include "half.h"
 #include "kernels.h"
 #include "position_oracle.h"
 #include "random.h"
@@ -43,6 +44,35 @@ TEST_P(Sinusoidal, NothingToDo) {
         const Tensor<float> y(extents);
         EXPECT_TRUE(sinusoidal(y.view(), {10000.0, 0, GetParam()->schedule}).ok());
         EXPECT_TRUE(y.untouched());
+    }
+}
+
+/** Each number is the f32 table's, rounded once: to the bit. What lies between rows isn't touched. */
+TEST(SinusoidalOfSixteenBits, IsThatOfF32Rounded) {
+    constexpr int64_t tokens = 20, gap = 3;
+    for (attune_type type : {ATTUNE_BF16, ATTUNE_F16})
+        for (int64_t dim : {1, 2, 7, 8, 16, 33, 65, 512})
+            for (int64_t offset : {-1000000, -3, 0, 65535, 1000000 - 20}) {
+                SCOPED_TRACE(std::to_string(dim) + " channels from " + std::to_string(offset));
+                const Tensor<float> exact({tokens, dim});
+                ASSERT_TRUE(sinusoidal(exact.view(), {10000, offset, ""}).ok());
+                const HalfTensor y(type, Tensor<float>({tokens, dim + gap}));
+                std::vector<uint16_t> expected = y.bits;
+                for (int64_t row = 0; row < tokens; row++)
+                    for (int64_t d = 0; d < dim; d++)
+                        expected[static_cast<size_t>(row * (dim + gap) + d)] = half_bits(type, exact(row, d));
+                TensorView view(y.view());
+                view.extent[1] = dim;
+                const Status status = sinusoidal(view, {10000, offset, ""});
+                ASSERT_TRUE(status.ok()) << status.message;
+                ASSERT_EQ(y.bits, expected);
+            }
+}
+
+TEST(SinusoidalOfSixteenBits, NothingToDo) {
+    for (const Extents &extents : {Extents{0, 8}, {5, 0}}) {
+        const HalfTensor y(ATTUNE_F16, Tensor<float>(extents));
+        EXPECT_TRUE(sinusoidal(TensorView(y.view())).ok());
     }
 }
 

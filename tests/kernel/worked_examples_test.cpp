@@ -51,10 +51,10 @@ TEST(WorkedExamples, SinusoidalTable) {
 /** A row added to the variant list of an operation or type that no suite here runs would be untested: this says so. */
 TEST(Prebuilt, EveryKernelHasASuite) {
     const std::vector<std::string> in_16_bits = {
-        "attention", "attention_weights", "rotary_half",     "rotary_interleaved", "add_positions",      "linear", "layer_norm", "rms_norm",
-        "row_sum",   "softmax",           "softmax_columns", "log_softmax",        "log_softmax_columns"};
-    const std::vector<std::string> in_32_bits = {"log_sum_exp",   "log_sum_exp_columns", "merge",       "alibi_slopes",
-                                                 "relative_bias", "sinusoidal",          "rotary_table"};
+        "attention", "attention_weights", "rotary_half", "rotary_interleaved", "sinusoidal",  "add_positions",      "linear", "layer_norm",
+        "rms_norm",  "row_sum",           "softmax",     "softmax_columns",    "log_softmax", "log_softmax_columns"};
+    const std::vector<std::string> in_32_bits = {"log_sum_exp",  "log_sum_exp_columns", "merge",
+                                                 "alibi_slopes", "relative_bias",       "rotary_table"};
     ASSERT_GT(attune_kernel_count(), 0);
     for (int32_t index = 0; index < attune_kernel_count(); index++) {
         const attune_kernel &kernel = *attune_kernel_at(index);

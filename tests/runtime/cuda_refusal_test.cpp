@@ -28,6 +28,7 @@ TEST(NoGpu, PlansAndCallsAreRefused) {
     EXPECT_EQ(softmax(x, x).code, ATTUNE_UNSUPPORTED);
     EXPECT_EQ(alibi_slopes(on_cuda({problem.q.data(), {8}})).code, ATTUNE_UNSUPPORTED);
     EXPECT_EQ(sinusoidal(x).code, ATTUNE_UNSUPPORTED);
+    EXPECT_EQ(add_positions(x, x).code, ATTUNE_UNSUPPORTED);
     EXPECT_EQ(rotary(on_cuda({problem.q.data(), {3, 4}}), on_cuda({problem.out.data(), {3, 4}})).code, ATTUNE_UNSUPPORTED);
 }
 

@@ -104,8 +104,8 @@ typedef struct attune_kernel {
 int32_t attune_kernel_count(void);
 const attune_kernel *attune_kernel_at(int32_t index);
 
-/* The CPU class kernels run as: "avx512_zen5", "avx512_bf16", "avx512", "avx2" or "x86-64", the fastest one this CPU runs. The environment's
- * ATTUNE_CPU names another, no higher than the CPU offers. */
+/* The CPU class kernels run as: "avx512_zen5", "avx512_bf16", "avx512", "avx2" or "x86-64", the fastest one this CPU runs. The
+ * environment's ATTUNE_CPU names another, no higher than the CPU offers. */
 const char *attune_cpu_class(void);
 
 /* ---- CUDA: tensors, plans and calls on ATTUNE_CUDA ------------------------------------------------------------------------
@@ -319,7 +319,7 @@ attune_status attune_rotary(const attune_rotary_args *args, attune_call *call);
 /* ---- Sinusoidal table (Attention Is All You Need, section 3.5): [tokens, dim], even columns sine, odd columns cosine --- */
 typedef struct attune_sinusoidal_args {
     size_t struct_size;
-    attune_tensor y; /* f32, rank 2: [tokens, dim], innermost stride 1 */
+    attune_tensor y; /* f32, f16 or bf16 (the f32 numbers rounded once), rank 2: [tokens, dim], innermost stride 1 */
     double base;     /* > 0; 10000 by default */
     int64_t offset;  /* position of row 0 */
     const char *schedule;
@@ -330,10 +330,10 @@ attune_status attune_sinusoidal(const attune_sinusoidal_args *args, attune_call 
 /* ---- Positions added to the input: y = x + table[position], a learned table, or the sinusoidal one -------------------- */
 typedef struct attune_add_positions_args {
     size_t struct_size;
-    attune_tensor x, y;             /* same shape, f32, rank 2 to 4: [..., tokens, dim]; innermost stride 1; y may be x itself */
-    const attune_tensor *table;     /* f32 [P, dim]; NULL: the sinusoidal table */
-    double base;                    /* of the sinusoidal table; 10000 by default */
-    int64_t offset;                 /* position of token 0, without `positions` */
+    attune_tensor x, y;         /* same shape, f32, f16 or bf16, rank 2 to 4: [..., tokens, dim]; innermost stride 1; y may be x itself */
+    const attune_tensor *table; /* f32 [P, dim], whatever x is; NULL: the sinusoidal table. With it ATTUNE_CUDA takes no positions */
+    double base;                /* of the sinusoidal table; 10000 by default */
+    int64_t offset;             /* position of token 0, without `positions` */
     const attune_tensor *positions; /* optional, i32 or i64: [tokens] or [batch, tokens]; 0 to P - 1 with a table */
     const char *schedule;
 } attune_add_positions_args;

@@ -49,8 +49,8 @@ inline void drop(float *y, int64_t batch, int64_t tokens, int64_t channels, floa
 
 } // namespace block
 
-/** y = dropout(x + position); f32 [B, N, C] or [N, C], y contiguous. y may be x. Dropout draws like that of attention: Philox 4x32-10, with
- * the counter (channel / 4, token, 0, batch) and word channel mod 4. */
+/** y = dropout(x + position); [B, N, C] or [N, C], as attune_add_positions takes them; with dropout f32, on the CPU, y contiguous. y may be
+ * x. Dropout draws like that of attention: Philox 4x32-10, with the counter (channel / 4, token, 0, batch) and word channel mod 4. */
 inline Status add_input_positions(const TensorView &x, const TensorView &y, const InputPositions &positions, attune_call *call = nullptr) {
     if (x.rank < 2 || x.rank > 3) return {ATTUNE_INVALID_ARGUMENT, "x has rank " + std::to_string(x.rank) + "; it must be 2 or 3"};
     if (positions.max_length < 0)
@@ -68,6 +68,9 @@ inline Status add_input_positions(const TensorView &x, const TensorView &y, cons
     const int64_t channels = x.extent[x.rank - 1];
     const bool packed = y.rank == x.rank && y.stride[y.rank - 1] == 1 && y.stride[y.rank - 2] == channels &&
                         (y.rank == 2 || y.stride[0] == tokens * channels);
+    if (positions.dropout > 0 && (y.type != ATTUNE_F32 || y.device != ATTUNE_CPU))
+        return {ATTUNE_UNSUPPORTED, "y.type is " + std::to_string(y.type) + " and y.device " + std::to_string(y.device) +
+                                        "; for dropout they must be ATTUNE_F32 (1) and ATTUNE_CPU (0)"};
     if (positions.dropout > 0 && !packed)
         return {ATTUNE_INVALID_ARGUMENT, "y has gaps between its rows; for dropout it must be contiguous"};
     const Status status = add_positions(x, y, options, call);
