@@ -29,12 +29,12 @@ std::set<std::string> shards_of(const std::filesystem::path &index) {
 } // namespace
 
 Checkpoint::Checkpoint(const std::filesystem::path &folder) : config_(read_json(folder / "config.json")) {
-    const std::filesystem::path index = folder / "model.safetensors.index.json";
-    if (std::filesystem::exists(index))
+    const std::filesystem::path single = folder / "model.safetensors", index = folder / "model.safetensors.index.json";
+    if (!std::filesystem::exists(single) && std::filesystem::exists(index))
         for (const std::string &shard : shards_of(index))
             add(folder / shard);
     else
-        add(folder / "model.safetensors");
+        add(single);
 }
 
 void Checkpoint::add(const std::filesystem::path &path) {

@@ -47,24 +47,26 @@ DecoderShape shape_of(const Checkpoint &checkpoint, attune_type dtype) {
     return shape;
 }
 
+/** Reads tensors whose names begin with "model.", but in checkpoints of the model without its head. */
 class LlamaReader {
 public:
     LlamaReader(const Checkpoint &checkpoint, const DecoderShape &shape)
-        : checkpoint_(checkpoint), shape_(shape), inner_(checkpoint.size("intermediate_size")) {}
+        : checkpoint_(checkpoint), shape_(shape), prefix_(checkpoint.has("embed_tokens.weight") ? "" : "model."),
+          inner_(checkpoint.size("intermediate_size")) {}
 
     DecoderWeights weights() const {
-        const std::string tokens = "model.embed_tokens.weight", head = "lm_head.weight";
+        const std::string tokens = prefix_ + "embed_tokens.weight", head = "lm_head.weight";
         const bool tied = value_or(checkpoint_.config(), "tie_word_embeddings", false);
         std::vector<Block> blocks;
         for (int64_t i = 0; i < checkpoint_.size("num_hidden_layers"); ++i)
-            blocks.push_back(block(fmt::format("model.layers.{}.", i)));
+            blocks.push_back(block(fmt::format("{}layers.{}.", prefix_, i)));
         const Matrix to_vocabulary = {
             shape_.vocabulary, shape_.width, checkpoint_.read(tied ? tokens : head, {shape_.vocabulary, shape_.width}), {}, false};
         return {read_table(checkpoint_, tokens, shape_.vocabulary, shape_.width, shape_.dtype),
                 Buffer(),
                 false,
                 std::move(blocks),
-                norm("model.norm"),
+                norm(prefix_ + "norm"),
                 make_linear(shape_.dtype, to_vocabulary)};
     }
 
@@ -94,6 +96,7 @@ private:
 
     const Checkpoint &checkpoint_;
     const DecoderShape &shape_;
+    std::string prefix_;
     int64_t inner_;
 };
 

@@ -15,11 +15,10 @@ namespace {
 
 class CheckpointForm : public ::testing::TestWithParam<const char *> {};
 
-TEST_P(CheckpointForm, GivesTheLogitsOfPyTorch) {
-    const std::filesystem::path folder = std::filesystem::path(GOLDEN_FOLDER) / "forms" / GetParam();
+void expect_logits_of_pytorch(const std::filesystem::path &checkpoint, const std::filesystem::path &folder) {
     const auto ids = read_npy<int32_t>(folder / "ids.npy", "<i4");
     const auto right = read_npy<float>(folder / "logits.npy", "<f4");
-    Decoder decoder(load_network(Checkpoint(folder), ATTUNE_F32));
+    Decoder decoder(load_network(Checkpoint(checkpoint), ATTUNE_F32));
     const auto count = static_cast<int64_t>(ids.size());
     ASSERT_EQ(static_cast<int64_t>(right.size()), count * decoder.shape().vocabulary);
     attune::KvCache cache = decoder.make_cache(count, 1);
@@ -29,10 +28,43 @@ TEST_P(CheckpointForm, GivesTheLogitsOfPyTorch) {
         ASSERT_LE(std::abs(logits[i] - right[i]), 1e-4) << "logit " << i;
 }
 
+TEST_P(CheckpointForm, GivesTheLogitsOfPyTorch) {
+    const std::filesystem::path folder = std::filesystem::path(GOLDEN_FOLDER) / "forms" / GetParam();
+    expect_logits_of_pytorch(folder, folder);
+}
+
 INSTANTIATE_TEST_SUITE_P(Forms, CheckpointForm,
                          ::testing::Values("gpt2_without_prefix", "gpt2_own_head", "llama_shards_biases", "llama_linear_scaling",
                                            "mistral_window"),
                          [](const ::testing::TestParamInfo<const char *> &info) { return std::string(info.param); });
+
+/** Names of tensors lose "model.". */
+void write_without_prefix(const std::filesystem::path &from, const std::filesystem::path &to) {
+    std::ifstream in(from, std::ios::binary);
+    uint64_t length = 0;
+    in.read(reinterpret_cast<char *>(&length), sizeof length);
+    std::string header(length, ' ');
+    in.read(header.data(), static_cast<std::streamsize>(length));
+    const std::string prefix = "\"model.";
+    for (size_t at = header.find(prefix); at != std::string::npos; at = header.find(prefix, at))
+        header.erase(at + 1, prefix.size() - 1);
+    length = header.size();
+    std::ofstream out(to, std::ios::binary);
+    out.write(reinterpret_cast<const char *>(&length), sizeof length);
+    out << header << in.rdbuf();
+}
+
+TEST(CheckpointForms, LlamasAreReadWithoutPrefix) {
+    const std::filesystem::path from = std::filesystem::path(GOLDEN_FOLDER) / "forms" / "mistral_window";
+    const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "attune_gpt_without_prefix";
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
+    std::filesystem::copy_file(from / "config.json", folder / "config.json");
+    write_without_prefix(from / "model.safetensors", folder / "model.safetensors");
+    ASSERT_FALSE(Checkpoint(folder).has("model.embed_tokens.weight"));
+    expect_logits_of_pytorch(folder, from);
+    std::filesystem::remove_all(folder);
+}
 
 /** The sentence `call` throws for a form's checkpoint with something else in its config.json. */
 template <typename Call> std::string refused_by(const Call &call, const char *form, const char *name, const nlohmann::json &value) {

@@ -186,6 +186,16 @@ TEST_F(CheckpointFolder, ShardsAreReadByTheirIndex) {
     EXPECT_EQ(thrown([&] { checkpoint.size("n_ctx"); }), "\"n_ctx\" is 18446744073709551615; it must be a whole number of 64 bits");
 }
 
+TEST_F(CheckpointFolder, OneFileComesBeforeAnIndex) {
+    write("config.json", "{}");
+    write("model.safetensors.index.json", R"({"weight_map": {"a": "one.safetensors"}})");
+    write("one.safetensors", file_of("{" + entry("a", "F32", "[2]", 0, 8) + "}", float_bytes));
+    EXPECT_TRUE(Checkpoint(folder).has("a"));
+    write("model.safetensors", file_of("{" + entry("b", "F32", "[2]", 0, 8) + "}", float_bytes));
+    EXPECT_TRUE(Checkpoint(folder).has("b"));
+    EXPECT_FALSE(Checkpoint(folder).has("a"));
+}
+
 TEST_F(CheckpointFolder, AnIndexNamesNoFilesElsewhere) {
     write("config.json", "{}");
     write("model.safetensors.index.json", R"({"weight_map": {"a": "../one.safetensors"}})");
