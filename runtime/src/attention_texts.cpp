@@ -67,7 +67,7 @@ Status check_run_time_mask(const attune_attention_desc &desc, const attune_atten
 
 /** On ATTUNE_CUDA: one window and lengths. What else there is a kernel may have compiled in, but for maps of blocks. */
 Status take_cuda_mask(const attune_attention_desc &desc, attune_attention_plan &plan) {
-    const Status status = read_cuda_mask(plan.run_time_mask.mask, plan.cuda_mask);
+    Status status = read_cuda_mask(plan.run_time_mask.mask, plan.cuda_mask);
     if (status.ok() || plan.run_time_mask.names(text::MaskKind::blocks)) return status;
     return fail(status.code, "{}; write {} in CMake, and hand the plan my_attention_kernel", status.message, kernel_line(desc, plan));
 }

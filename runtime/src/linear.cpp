@@ -1,5 +1,7 @@
 #include "linear.h"
 
+#include <memory>
+
 #include "cpu.h"
 #include "error.h"
 #include "floats.h"
