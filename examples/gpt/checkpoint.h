@@ -12,7 +12,8 @@ namespace gpt {
 
 class Checkpoint {
 public:
-    /** Opens `folder`/model.safetensors, or where there is none the files that `folder`/model.safetensors.index.json names, and `folder`/config.json. */
+    /** Opens `folder`/model.safetensors, or where there is none the files that `folder`/model.safetensors.index.json names, and
+     * `folder`/config.json. */
     explicit Checkpoint(const std::filesystem::path &folder);
 
     const nlohmann::json &config() const { return config_; }
