@@ -123,18 +123,13 @@ Status time_round(int64_t copies, double &fastest, const std::function<Status(in
     return {};
 }
 
-Status check(const Case &c, const Settings &settings) {
-    const Status status = plan_all(c, settings).status();
-    return status.ok() ? check_memory({c}) : status;
+Status check(const std::vector<Case> &cases, const Settings &settings) {
+    for (const Case &c : cases)
+        if (const Status status = plan_all(c, settings).status(); !status) return status;
+    return check_memory(cases);
 }
 
-Result<CaseResult> measure(const Case &c, const Settings &settings) {
-    Result<std::vector<CaseResult>> results = measure_together({c}, settings);
-    if (!results) return results.status();
-    return std::move(results->front());
-}
-
-Result<std::vector<CaseResult>> measure_together(const std::vector<Case> &cases, const Settings &settings) {
+Result<std::vector<CaseResult>> measure(const std::vector<Case> &cases, const Settings &settings) {
     if (const Status status = check_memory(cases); !status) return status;
     Call call(settings.threads);
     std::vector<std::unique_ptr<Subject>> subjects;

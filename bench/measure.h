@@ -40,15 +40,13 @@ Status take_turns(const Settings &settings, std::size_t contenders, const std::f
 /** Calls run(copy) for each of the copies; keeps the seconds of one if they are the fewest so far. Errors: the first. */
 Status time_round(int64_t copies, double &fastest, const std::function<Status(int64_t copy)> &run);
 
-/** What measure() would answer at once: what the library says of the schedules and the mask, and whether the tensors fit. */
-Status check(const Case &c, const Settings &settings);
+/** What measure() would answer at once: what the library says of the schedules and the masks, and whether the tensors fit. */
+Status check(const std::vector<Case> &cases, const Settings &settings);
 
-/** Times one call of each schedule in turn, round after round, for settings.seconds a schedule, and keeps each one's fastest.
- * A round over several copies of the tensors is timed as a whole and divided by their number. Errors: what the library says of
- * a schedule, mask or shape; ATTUNE_OUT_OF_MEMORY where the tensors don't fit. */
-Result<CaseResult> measure(const Case &c, const Settings &settings);
-
-/** The same of several cases, all of them in turn: for shares of one another, whatever the machine does meanwhile. */
-Result<std::vector<CaseResult>> measure_together(const std::vector<Case> &cases, const Settings &settings);
+/** Times calls of each schedule on each case in turn, for settings.seconds a schedule and case, and keeps each one's fastest: of several
+ * cases, for shares of one another, whatever the machine does meanwhile. A round over several copies of a case's tensors is timed as a
+ * whole and divided by their number. One result a case. Errors: what the library says of a schedule, mask or shape; ATTUNE_OUT_OF_MEMORY
+ * where the tensors don't fit. */
+Result<std::vector<CaseResult>> measure(const std::vector<Case> &cases, const Settings &settings);
 
 } // namespace attune::bench

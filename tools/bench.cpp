@@ -212,8 +212,11 @@ void run_bench(const BenchOptions &options) {
     for (bench::Case &c : cases)
         c.dtype = type;
     bench::Settings settings{chosen_schedules(options), static_cast<int32_t>(options.threads), options.seconds, {}};
+    const auto in_turn = [&](const bench::Case &c) {
+        return options.masks ? std::vector<bench::Case>{c, bench::unmasked_case(c)} : std::vector<bench::Case>{c};
+    };
     for (const bench::Case &c : cases)
-        require_ok(bench::check(c, settings)); // before anything takes time
+        require_ok(bench::check(in_turn(c), settings)); // before anything takes time
     Progress progress;
     progress.show("measuring the FMA peak and the read bandwidth");
     bench::FmaPeak peak(settings.threads, type);
@@ -228,15 +231,14 @@ void run_bench(const BenchOptions &options) {
             peak.sample(), reading.sample();
             progress.show(fmt::format("{} {:.0f} %", title, 100 * fraction));
         };
-        std::vector<bench::Case> in_turn = {cases[i]};
-        if (options.masks) in_turn.push_back(bench::unmasked_case(cases[i]));
-        const Result<std::vector<bench::CaseResult>> results = bench::measure_together(in_turn, settings);
+        const Result<std::vector<bench::CaseResult>> results = bench::measure(in_turn(cases[i]), settings);
         progress.show("");
         require_ok(results.status());
-        const bench::CaseResult &result = results->front();
-        options.masks ? report.add(cases[i], result, results->back()) : report.add(cases[i], result);
-        for (std::size_t s = 0; s < settings.schedules.size(); ++s)
-            seconds[s].push_back(result.schedules[s].seconds), names[s] = result.schedules[s].schedule;
+        report.add(cases[i], results.value());
+        for (std::size_t s = 0; s < settings.schedules.size(); ++s) {
+            const bench::Measurement &m = results->front().schedules[s];
+            seconds[s].push_back(m.seconds), names[s] = m.schedule;
+        }
     }
     report.finish();
     for (std::size_t s = 0; options.scaling && s < settings.schedules.size(); ++s)

@@ -107,36 +107,29 @@ BenchReport::BenchReport(const Limits &limits, bool json, bool beside_unmasked)
     results_.title(limits_.title());
 }
 
-void BenchReport::add_line(const bench::Case &c, const bench::Measurement &m, double share_of_unmasked) {
-    const double gflops = bench::useful_flops(c) / m.seconds * 1e-9, gbps = c.kv_bytes() / m.seconds * 1e-9;
-    nlohmann::ordered_json line = limits_.line(c.name, m, gflops, "kv_gbps", gbps);
-    line["workspace_bytes"] = m.workspace_bytes;
-    std::vector<std::string> row = {c.name,
-                                    m.schedule,
-                                    ms_text(m),
-                                    fmt::format("{:.1f}", gflops),
-                                    fmt::format("{:.2f}", gbps),
-                                    limits_.share(c.memory_bound(), gflops, gbps),
-                                    error_text(m),
-                                    bytes_text(m.workspace_bytes)};
-    if (beside_unmasked_) {
-        line["share_of_unmasked"] = rounded(share_of_unmasked);
-        row.push_back(fmt::format("{:.1f} %", 100 * share_of_unmasked));
+void BenchReport::add(const bench::Case &c, const std::vector<bench::CaseResult> &results) {
+    warn_if_capped(c.name, results.front(), c.kv_bytes(), "K and V");
+    const double flops = bench::useful_flops(c), unmasked_flops = bench::useful_flops(bench::unmasked_case(c));
+    for (std::size_t i = 0; i < results.front().schedules.size(); ++i) {
+        const bench::Measurement &m = results.front().schedules[i];
+        const double gflops = flops / m.seconds * 1e-9, gbps = c.kv_bytes() / m.seconds * 1e-9;
+        nlohmann::ordered_json line = limits_.line(c.name, m, gflops, "kv_gbps", gbps);
+        line["workspace_bytes"] = m.workspace_bytes;
+        std::vector<std::string> row = {c.name,
+                                        m.schedule,
+                                        ms_text(m),
+                                        fmt::format("{:.1f}", gflops),
+                                        fmt::format("{:.2f}", gbps),
+                                        limits_.share(c.memory_bound(), gflops, gbps),
+                                        error_text(m),
+                                        bytes_text(m.workspace_bytes)};
+        if (beside_unmasked_) {
+            const double share = flops / unmasked_flops * results.back().schedules[i].seconds / m.seconds;
+            line["share_of_unmasked"] = rounded(share);
+            row.push_back(fmt::format("{:.1f} %", 100 * share));
+        }
+        results_.add(line, std::move(row));
     }
-    results_.add(line, std::move(row));
-}
-
-void BenchReport::add(const bench::Case &c, const bench::CaseResult &result) {
-    warn_if_capped(c.name, result, c.kv_bytes(), "K and V");
-    for (const bench::Measurement &m : result.schedules)
-        add_line(c, m, 1);
-}
-
-void BenchReport::add(const bench::Case &c, const bench::CaseResult &result, const bench::CaseResult &unmasked) {
-    warn_if_capped(c.name, result, c.kv_bytes(), "K and V");
-    const double work = bench::useful_flops(c) / bench::useful_flops(bench::unmasked_case(c));
-    for (std::size_t i = 0; i < result.schedules.size(); ++i)
-        add_line(c, result.schedules[i], work * unmasked.schedules[i].seconds / result.schedules[i].seconds);
 }
 
 void BenchReport::add_exponent(const std::string &schedule, double exponent) const {

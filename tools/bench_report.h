@@ -51,16 +51,13 @@ class BenchReport {
 public:
     /** `beside_unmasked`: with rates as shares of those without the mask. */
     BenchReport(const Limits &limits, bool json, bool beside_unmasked);
-    void add(const bench::Case &c, const bench::CaseResult &result);
-    /** `unmasked`: what came of the same schedules on the case unmasked_case(). */
-    void add(const bench::Case &c, const bench::CaseResult &result, const bench::CaseResult &unmasked);
+    /** What came of a case and, beside_unmasked, of its unmasked_case(). */
+    void add(const bench::Case &c, const std::vector<bench::CaseResult> &results);
     void finish() const { results_.finish(); }
     /** After finish(): how a schedule's time grows with the tokens. */
     void add_exponent(const std::string &schedule, double exponent) const;
 
 private:
-    void add_line(const bench::Case &c, const bench::Measurement &m, double share_of_unmasked);
-
     Limits limits_;
     bool beside_unmasked_;
     Results results_;
