@@ -3,9 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 
 #include "attune/attune.h"
-#include "bench/buffer.h"
 
 namespace attune::bench {
 
@@ -47,42 +47,29 @@ private:
     std::array<double, 3> fastest_{}; // GFLOP/s, descending
 };
 
-/** GB/s (10^9) read from memory by `threads` threads at once: the fastest of all passes, in one stream and in four, over a buffer of
- * four times the last-level cache, at most 1 GiB, or of `bytes_at_once` if that is more; of half of the available memory at most. Of a
- * smaller buffer a cache holds a larger part, so that what reads much is compared with as large a read; and a shared machine's memory is
- * faster for milliseconds than it is for a tenth of a second, so that each pass reads `bytes_at_once`. Sampled as FmaPeak is. */
-class ReadBandwidth {
+/** The rate of moving memory, in GB/s (10^9): of the fastest of all passes, which are sampled as FmaPeak's bursts are. */
+class Bandwidth {
 public:
-    explicit ReadBandwidth(int32_t threads, int64_t bytes_at_once = 0); // three passes
+    /** `pass`: moves the memory, and returns the rate; called three times here. */
+    explicit Bandwidth(std::function<double()> pass);
     /** One more pass, unless the last was less than 250 ms ago. */
     void sample();
-    /** 0 if there was no memory for the buffer. */
     double gbps() const { return gbps_; }
 
 private:
-    void pass();
-
-    int32_t threads_;
-    int64_t bytes_, rounds_; // of the buffer; over it in a pass
-    Buffer buffer_;
-    double last_ = 0, gbps_ = 0;
+    std::function<double()> pass_;
+    double last_ = 0; // when the last pass ended
+    double gbps_ = 0;
 };
 
-/** GB/s (10^9) read and written together by `threads` threads that copy such a buffer, with ordinary stores or past the caches, whichever
- * is faster: likewise. */
-class CopyBandwidth {
-public:
-    explicit CopyBandwidth(int32_t threads);
-    void sample();
-    double gbps() const { return gbps_; }
+/** Of reading from memory by `threads` threads at once, in one stream and in four, over a buffer of four times the last-level cache, at
+ * most 1 GiB, or of `bytes_at_once` if that is more; of half of the available memory at most. Of a smaller buffer a cache holds a larger
+ * part, so that what reads much is compared with as large a read; and a shared machine's memory is faster for milliseconds than it is for a
+ * tenth of a second, so that each pass reads `bytes_at_once`. 0 if there is no memory for it. */
+Bandwidth read_bandwidth(int32_t threads, int64_t bytes_at_once = 0);
 
-private:
-    void pass();
-
-    int32_t threads_;
-    int64_t bytes_; // of each buffer
-    Buffer from_, to_;
-    double last_ = 0, gbps_ = 0;
-};
+/** Of copying such a buffer by `threads` threads, read and written together, with ordinary stores or past the caches, whichever is faster.
+ * 0 if there is no memory for it. */
+Bandwidth copy_bandwidth(int32_t threads);
 
 } // namespace attune::bench

@@ -157,7 +157,7 @@ void run_rows(const BenchOptions &options) {
     require_ok(bench::check_rows(settings)); // before anything takes time
     Progress progress;
     progress.show("measuring how fast memory is copied");
-    bench::CopyBandwidth copying(settings.threads);
+    bench::Bandwidth copying = bench::copy_bandwidth(settings.threads);
     RowReport report(settings.threads, copying, options.json);
     settings.report = [&](double fraction) {
         copying.sample();
@@ -188,7 +188,7 @@ void run_layers(const BenchOptions &options) {
     Progress progress;
     progress.show("measuring the FMA peak and the read bandwidth");
     bench::FmaPeak peak(settings.threads, type);
-    bench::ReadBandwidth reading(settings.threads);
+    bench::Bandwidth reading = bench::read_bandwidth(settings.threads);
     LayerReport report({settings.threads, type, peak, reading}, options.json);
     for (const bench::LayerCase &c : cases) {
         settings.report = [&](double fraction) {
@@ -220,7 +220,7 @@ void run_bench(const BenchOptions &options) {
     Progress progress;
     progress.show("measuring the FMA peak and the read bandwidth");
     bench::FmaPeak peak(settings.threads, type);
-    bench::ReadBandwidth reading(settings.threads);
+    bench::Bandwidth reading = bench::read_bandwidth(settings.threads);
     BenchReport report({settings.threads, type, peak, reading}, options.json, options.masks);
     std::vector<std::vector<double>> seconds(settings.schedules.size());
     std::vector<std::string> names(settings.schedules.size()); // of those that ran last

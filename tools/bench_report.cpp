@@ -156,7 +156,7 @@ void LayerReport::add(const bench::LayerCase &c, const bench::CaseResult &result
     }
 }
 
-RowReport::RowReport(int32_t threads, const bench::CopyBandwidth &copying, bool json)
+RowReport::RowReport(int32_t threads, const bench::Bandwidth &copying, bool json)
     : threads_(threads), copying_(copying), results_(json, {"case", "schedule", "ms", "GB/s", "share", "max error"},
                                                      {Align::left, Align::left, Align::right, Align::right, Align::right, Align::right}) {
     results_.title(fmt::format("{} thread{}, {}: copies {:.1f} GB/s, read and written together, last-level cache {}", threads,

@@ -36,7 +36,7 @@ struct Limits {
     int32_t threads;
     attune_type type;
     const bench::FmaPeak &peak;
-    const bench::ReadBandwidth &reading;
+    const bench::Bandwidth &reading;
 
     /** Above a table. */
     std::string title() const;
@@ -78,13 +78,13 @@ private:
 /** Of kernels that memory limits: the rate of reading and writing beside that of copying. */
 class RowReport {
 public:
-    RowReport(int32_t threads, const bench::CopyBandwidth &copying, bool json);
+    RowReport(int32_t threads, const bench::Bandwidth &copying, bool json);
     void add(const bench::RowCase &c, const bench::CaseResult &result);
     void finish() const { results_.finish(); }
 
 private:
     int32_t threads_;
-    const bench::CopyBandwidth &copying_;
+    const bench::Bandwidth &copying_;
     Results results_;
 };
 

@@ -111,7 +111,7 @@ void run(int argc, char **argv) {
     attune::bench::FmaPeak peak(threads, shape.dtype);
     const double weights = weights_of(shape, layers, inner);
     const auto token_bytes = static_cast<int64_t>(weights * element_bytes(shape));
-    attune::bench::ReadBandwidth reading(threads, token_bytes);
+    attune::bench::Bandwidth reading = attune::bench::read_bandwidth(threads, token_bytes);
     Decoder decoder(random_llama(shape, layers, inner), threads);
     attune::KvCache cache = decoder.make_cache(shape.longest, 2 * shape.longest / Decoder::page_tokens);
     require(cache.add().status());
