@@ -125,7 +125,7 @@ struct Panels {
     Halide::Func kind;          // (panel, ...): of Kind
     Halide::Func list;          // (slot, ...): see Slot
     Halide::RDom reached_intervals, reached_rows, words, cells, allowed_rows;
-    std::vector<Halide::RDom> listings; // one for each kind that is listed, in order
+    Halide::RDom listing; // (what is done, panel, kind)
     /** Partly masked; and that for the tile's first rows, and wholly for the others; and the other way round. */
     enum Kind { empty, full, partial, partial_first, partial_rest };
     enum Joined { any, all };

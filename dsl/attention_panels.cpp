@@ -209,17 +209,30 @@ void declare_kind(Panels &p, const AttentionInputs &in, const Blocking &blocking
                                                      is_open(p, k), by_cells, by_rows);
 }
 
-// Appends the panels of a kind, and counts them, one after another.
-void declare_listing(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, Panels::Kind kind) {
-    RDom r(0, 2, 0, blocking.panels_per_block(), "panels_of_" + std::to_string(kind));
-    if (kind != Panels::full && !in.mask) r.where(!covers_whole_block(blocking, ranges) || in.use_attend != 0 || in.use_bias != 0);
-    only_keys_of_tile(r, ranges, block * blocking.keys_per_block + panel_key(blocking, ranges, r.y), blocking.keys_per_panel);
-    r.where(p.kind(r.y, tile, block, head, batch) == int(kind));
-    auto at = [&](const Expr &slot) -> Halide::FuncRef { return p.list(slot, tile, block, head, batch); };
-    Expr count = at(Panels::listed_count);
-    at(select(r.x == 0, Panels::first_listed + clamp(count, 0, blocking.panels_per_block() - 1), int(Panels::listed_count))) =
-        select(r.x == 0, panel_key(blocking, ranges, r.y), count + 1);
-    p.listings.push_back(r);
+// Lists panels, one kind after another, counts them, and keeps how many they are at the end of each kind. One update for all kinds, since
+// every update of a Func takes the compiler as long as a small Func.
+void declare_list(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
+    enum { place, count, mark, each };
+    const int kinds = blocking.first_rows == 0 ? 2 : 4; // that are listed
+    const Expr panels = blocking.panels_per_block(), whole_block = covers_whole_block(blocking, ranges);
+    p.listing = RDom(0, int(each), 0, panels, 0, kinds, "listing");
+    const Halide::RVar &x = p.listing.x, &y = p.listing.y, &z = p.listing.z;
+    const Expr only_full = in.mask ? Halide::Internal::const_false() : whole_block && in.use_attend == 0 && in.use_bias == 0;
+    p.listing.where(z < select(only_full, 1, kinds));
+    only_keys_of_tile(p.listing, ranges, block * blocking.keys_per_block + panel_key(blocking, ranges, y), blocking.keys_per_panel);
+    p.listing.where(x == int(mark) || p.kind(y, tile, block, head, batch) == z + int(Panels::full));
+
+    // The other rows don't exist where a tile has no more queries than its first: only those are multiplied, whatever a panel's kind.
+    const Expr both = blocking.first_rows == 0 || in.queries - tile * blocking.rows_per_tile > blocking.first_rows;
+    Halide::Var slot("slot");
+    auto at = [&](const Expr &s) -> Halide::FuncRef { return p.list(s, tile, block, head, batch); };
+    const Expr is_mark = slot == int(Panels::full_count) || slot == int(Panels::first_end) || (slot == int(Panels::both_end) && both);
+    at(slot) = select(is_mark && only_full, panels, 0);
+    const Expr listed = at(Panels::listed_count);
+    const Expr end = select(z < kinds - 1, Panels::full_count + z, both, int(Panels::listed_count), int(Panels::first_end));
+    const Expr ended = select(z == Panels::both_end - Panels::full_count && !both, 0, listed);
+    at(select(x == int(place), Panels::first_listed + clamp(listed, 0, panels - 1), x == int(count), int(Panels::listed_count), end)) =
+        select(x == int(place), panel_key(blocking, ranges, y), x == int(count), listed + 1, ended);
 }
 
 } // namespace
@@ -270,25 +283,7 @@ Panels panels(const AttentionInputs &in, const Blocking &blocking, const KeyRang
     declare_cells(p, in, blocking, ranges);
     declare_kind(p, in, blocking, ranges);
 
-    Halide::Var slot("slot");
-    auto at = [&](const Expr &s) -> Halide::FuncRef { return p.list(s, tile, block, head, batch); };
-    at(slot) = 0;
-    auto list_all = [&](Panels::Kind kind, Panels::Slot end) {
-        declare_listing(p, in, blocking, ranges, kind);
-        if (end != Panels::listed_count) at(int(end)) = at(int(Panels::listed_count));
-    };
-    list_all(Panels::full, Panels::full_count);
-    if (blocking.first_rows == 0) {
-        list_all(Panels::partial, Panels::listed_count);
-        return p;
-    }
-    list_all(Panels::partial, Panels::both_end);
-    list_all(Panels::partial_first, Panels::first_end);
-    list_all(Panels::partial_rest, Panels::listed_count);
-    // The other rows don't exist where a tile has no more queries than its first.
-    const Expr both = in.queries - tile * blocking.rows_per_tile > blocking.first_rows;
-    at(int(Panels::both_end)) = select(both, at(int(Panels::both_end)), 0);
-    at(int(Panels::first_end)) = select(both, at(int(Panels::first_end)), at(int(Panels::listed_count)));
+    declare_list(p, in, blocking, ranges);
     return p;
 }
 

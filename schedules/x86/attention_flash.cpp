@@ -134,10 +134,7 @@ private:
             f.bound_extent(panel, a.blocking.panels_per_block()).vectorize(panel, lanes, TailStrategy::GuardWithIf);
         }
         Func list = p.list;
-        for (int i = 0; i < list.num_update_definitions(); i++)
-            list.update(i).unscheduled();
-        for (int i = 0; i < int(p.listings.size()); i++)
-            list.update(2 * i).unroll(p.listings[i].x);
+        list.update().unroll(p.listing.x);
     }
 
     void attending() const {
