@@ -180,7 +180,7 @@ struct BlockState {
     Halide::Func sum;          // (row, tile, block, head, batch)
     Halide::Func kept;         // (row, slot key, tile, block, head, batch): dropout's 1 or 0; only where it is used
     Halide::Func output;       // (row, dim, tile, block, head, batch): sum of weight * v
-    Halide::RDom maximum_slots, sum_slots, lanes, sum_lanes, weight_keys, kept_keys;
+    Halide::RDom maximum_slots, sum_slots;
     // The stages of `output`, in order. All v finite, a stage for each part of the rows; that and dropout; some v Inf or NaN.
     std::vector<Halide::RDom> finite_keys;
     Halide::RDom dropped_keys, careful_keys;

@@ -28,11 +28,10 @@ void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &bl
     };
 
     const Expr dropout = in.dropout.used();
-    b.kept_keys = keys("kept_keys", dropout, 1);
     const Cell cell{batch, head, query_of(in, blocking, row),
-                    block * blocking.keys_per_block + listed_key(blocking, panels, b.kept_keys.y) + b.kept_keys.x};
-    b.kept(row, key, tile, block, head, batch) = Halide::undef<float>();
-    b.kept(row, slot_key(b.kept_keys, 1), tile, block, head, batch) = in.dropout.keeps(cell);
+                    block * blocking.keys_per_block + listed_key(blocking, panels, key / panel_keys) + key % panel_keys};
+    b.kept(row, key, tile, block, head, batch) =
+        defined_if(key < select(dropout, listed(panels, Panels::listed_count) * panel_keys, 0), in.dropout.keeps(cell));
 
     Expr bits = operands.value_bits(block, tile / blocking.tiles_per_task, head, batch);
     Expr all_finite = bits < Operands::infinite_bits;
@@ -67,7 +66,6 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
     b.lane_maximum = Func("lane_maximum"), b.maximum = Func("block_maximum"), b.weight = Func("weight");
     b.exponent = Func("exponent");
     b.lane_sum = Func("lane_sum"), b.sum = Func("block_sum"), b.kept = Func("kept"), b.output = Func("block_output");
-    b.lanes = RDom(0, panel_keys, "lanes"), b.sum_lanes = RDom(0, packed_keys, "sum_lanes");
     auto slots = [&](const char *name) {
         RDom r(0, blocking.panels_per_block(), name);
         r.where(r < listed(panels, Panels::listed_count));
@@ -82,28 +80,31 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
     b.maximum_slots = slots("maximum_slots");
     by_lane(b.lane_maximum, lane) = masked_score();
     by_lane(b.lane_maximum, lane) = max(by_lane(b.lane_maximum, lane), score(b.maximum_slots * panel_keys + lane));
-    over_all(b.maximum) = masked_score();
-    over_all(b.maximum) = max(over_all(b.maximum), by_lane(b.lane_maximum, b.lanes));
+    Expr maximum = masked_score();
+    for (int l = 0; l < panel_keys; l++)
+        maximum = max(maximum, by_lane(b.lane_maximum, l));
+    over_all(b.maximum) = maximum;
 
-    b.weight_keys = listed_keys(blocking, panels, "weight_keys", Halide::Internal::const_true(), products.depth());
-    const Expr k = b.weight_keys.y * packed_keys + b.weight_keys.x, base2 = exponent_scale(in, products);
+    const Expr base2 = exponent_scale(in, products);
     const Halide::Var which("which");
     auto of_exponent = [&](const Expr &which) -> Halide::FuncRef { return b.exponent(row, which, tile, block, head, batch); };
     if (products.pairs) of_exponent(which) = exponent(which, over_all(b.maximum), base2);
     auto pair_weight = [&](const Expr &key) {
         return exp2_half_to_bfloat16(score(key) * of_exponent(BlockState::row_scale) - of_exponent(BlockState::row_reference));
     };
-    weight(key) = Halide::undef(products.type());
-    weight(k) = products.pairs ? products.pack([&](int nth) { return pair_weight(2 * k + nth); })
-                               : relative_weight(score(k), over_all(b.maximum), base2);
+    const Expr weighed = products.pairs ? products.pack([&](int nth) { return pair_weight(2 * key + nth); })
+                                        : relative_weight(score(key), over_all(b.maximum), base2);
+    weight(key) = defined_if(key < listed(panels, Panels::listed_count) * packed_keys, weighed);
 
     b.sum_slots = slots("sum_slots");
     by_lane(b.lane_sum, lane) = 0.0f;
     // The sum is that of the weights as the product takes them, so that rounding them cancels.
     Expr one = products.pack([](int) { return Expr(1.0f); });
     by_lane(b.lane_sum, lane) = products.add(by_lane(b.lane_sum, lane), weight(b.sum_slots * packed_keys + lane), one);
-    over_all(b.sum) = 0.0f;
-    over_all(b.sum) += by_lane(b.lane_sum, b.sum_lanes);
+    Expr sum = 0.0f;
+    for (int l = 0; l < packed_keys; l++)
+        sum += by_lane(b.lane_sum, l);
+    over_all(b.sum) = sum;
 
     declare_output(b, in, blocking, panels, operands, scores);
     return b;

@@ -2,8 +2,6 @@
 //
 // The scores are kept transposed, queries side by side in vectors. So q is packed once a task and k and v are only copied; maxima, sums
 // and exponentials work on whole vectors; the second product broadcasts v, whose channels lie side by side. No step shuffles.
-#include <numeric>
-
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
 #include "schedules/x86/loops.h"
@@ -246,25 +244,21 @@ private:
 
     void block_state() const {
         const dsl::BlockState &p = a.partial;
-        over_lanes(p.maximum, p.lane_maximum, p.maximum_slots, p.lanes, a.blocking.keys_per_panel);
-        over_lanes(p.sum, p.lane_sum, p.sum_slots, p.sum_lanes, packed(a.blocking.keys_per_panel));
+        over_lanes(p.maximum, p.lane_maximum, p.maximum_slots, a.blocking.keys_per_panel);
+        over_lanes(p.sum, p.lane_sum, p.sum_slots, packed(a.blocking.keys_per_panel));
 
         Func weight = p.weight, kept = p.kept, output = p.output;
         per_tile(weight), per_tile(kept);
         weight.bound_extent(key, packed(a.blocking.keys_per_block));
         kept.bound_extent(key, a.blocking.keys_per_block);
-        rows_innermost(weight, 0, p.weight_keys, lanes);
-        weight.update().unroll(row);
+        weight.vectorize(row, lanes).unroll(row);
         if (a.blocking.products.pairs) {
             Func exponent = p.exponent;
             per_tile(exponent);
             const Var which = exponent.args()[1];
             exponent.bound(which, 0, 2).bound_extent(row, rows).reorder(row, which).vectorize(row, lanes).unroll(row).unroll(which);
         }
-        rows_innermost(kept, 0, p.kept_keys, lanes);
-        kept.update().never_partition_all();
-        // Up to four keys share one run of the generator.
-        kept.update().unroll(p.kept_keys.x, std::gcd(4, a.blocking.keys_per_panel));
+        kept.vectorize(row, lanes).never_partition_all();
 
         // What a step of the merge takes is in registers until then: all loops but those over keys are unrolled.
         output.compute_at(a.fold.state, a.fold.merge.y);
@@ -283,9 +277,9 @@ private:
     }
 
     // Lanes of a panel side by side in registers, then over the lanes.
-    void over_lanes(Func over_all, Func by_lane, const Halide::RDom &panels, const Halide::RDom &over, const Halide::Expr &width) const {
+    void over_lanes(Func over_all, Func by_lane, const Halide::RDom &panels, const Halide::Expr &width) const {
         per_tile(over_all);
-        over_all.vectorize(row, lanes).unroll(row).update().reorder(row, over).vectorize(row, lanes).unroll(row).unroll(over);
+        over_all.vectorize(row, lanes).unroll(row);
         per_tile(by_lane);
         by_lane.bound_extent(lane, width).vectorize(row, lanes).unroll(row).unroll(lane);
         by_lane.update().reorder(row, lane, panels).vectorize(row, lanes).unroll(row).unroll(lane);

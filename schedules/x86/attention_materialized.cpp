@@ -49,8 +49,8 @@ void softmax_and_output(const dsl::Attention &a, int lanes) {
     Func output = p.output, state = a.fold.state, lane_maximum = p.lane_maximum, lane_sum = p.lane_sum;
     lane_maximum.update().reorder(row, lane, p.maximum_slots).vectorize(row, lanes);
     lane_sum.update().reorder(row, lane, p.sum_slots).vectorize(row, lanes);
-    rows_innermost(p.weight, 0, p.weight_keys, lanes);
-    rows_innermost(p.kept, 0, p.kept_keys, lanes);
+    for (Func f : {p.weight, p.kept})
+        f.bound_extent(row, a.blocking.rows_per_tile).vectorize(row, lanes);
     const Var dims("dims"), in_dims("in_dims");
     std::vector<Halide::RDom> stages = p.finite_keys;
     stages.push_back(p.dropped_keys);
