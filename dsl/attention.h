@@ -144,7 +144,7 @@ struct Operands {
     Halide::Func value;       // (dim, key, block, task, head, batch), zero past Dv
     Halide::Func value_lane;  // (dim, block, task, head, batch): largest bits of |v|, by lane
     Halide::Func value_bits;  // (block, task, head, batch): over the lanes; at least `infinite_bits` iff some v is Inf or NaN
-    Halide::RDom keys, values, value_steps, value_lanes;
+    Halide::RDom value_steps;
     static constexpr int32_t infinite_bits = 0x7f800000;
 };
 
@@ -167,7 +167,7 @@ struct Scores {
         Halide::RDom keys;
     };
     std::vector<Update> updates; // of `masked`, in order: `own` and `compiled` only where there is such a score or mask
-    Halide::RDom dims, distances;
+    Halide::RDom dims;
 };
 
 /** The softmax state of a tile over one block. */

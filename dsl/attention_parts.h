@@ -62,7 +62,8 @@ Halide::Expr interval_begin(const KeyRanges &ranges, const Halide::Expr &row, co
 Halide::Expr interval_end(const KeyRanges &ranges, const Halide::Expr &row, const Halide::Expr &interval);
 Halide::Expr in_interval(const KeyRanges &ranges, const Halide::Expr &row, const Halide::Expr &interval, const Halide::Expr &key);
 
-/** The keys a tile, or a task, needs of the block, as conditions on an RDom over the block's keys: keys [begin, begin + count). */
+/** Whether a tile, or a task, may need some of keys [begin, begin + count), and the same as conditions on an RDom over a block's keys. */
+Halide::Expr is_of_task(const KeyRanges &ranges, const Halide::Expr &begin, const Halide::Expr &count);
 void only_keys_of_tile(Halide::RDom &domain, const KeyRanges &ranges, const Halide::Expr &begin, const Halide::Expr &count);
 void only_keys_of_task(Halide::RDom &domain, const KeyRanges &ranges, const Halide::Expr &begin, const Halide::Expr &count);
 

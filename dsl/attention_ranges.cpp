@@ -25,6 +25,11 @@ Interval queries_of_tile(const AttentionInputs &in, const Blocking &blocking) {
     return {first, min(first + blocking.rows_per_tile, in.queries) - 1};
 }
 
+Expr is_of_task(const KeyRanges &ranges, const Expr &begin, const Expr &count) {
+    const auto range = ranges.of_task(task, head, batch);
+    return begin < range[KeyRanges::end] && begin + count > range[KeyRanges::first];
+}
+
 void only_keys_of_tile(RDom &domain, const KeyRanges &ranges, const Expr &begin, const Expr &count) {
     domain.where(begin < ranges.of_tile(tile, head, batch)[KeyRanges::end]);
     domain.where(begin + count > ranges.of_tile(tile, head, batch)[KeyRanges::first]);

@@ -49,9 +49,10 @@ void declare_value_bits(Operands &o, const Blocking &blocking, const KeyRanges &
     o.value_lane(each, block, task, head, batch) = 0;
     o.value_lane(each, block, task, head, batch) =
         max(o.value_lane(each, block, task, head, batch), blocking.products.magnitude_bits(packed));
-    o.value_bits(block, task, head, batch) = 0;
-    o.value_bits(block, task, head, batch) =
-        max(o.value_bits(block, task, head, batch), o.value_lane(o.value_lanes, block, task, head, batch));
+    Expr bits = 0;
+    for (int lane = 0; lane < step; lane++)
+        bits = max(bits, o.value_lane(lane, block, task, head, batch));
+    o.value_bits(block, task, head, batch) = bits;
 }
 
 } // namespace
@@ -67,10 +68,7 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
                Func("value_block"),
                Func("value_lane"),
                Func("value_bits"),
-               RDom(0, held_keys, "keys"),
-               RDom(0, packed_keys, "values"),
-               RDom(0, padded_value_dim / step, 0, packed_keys, "value_steps"),
-               RDom(0, step, "value_lanes")};
+               RDom(0, padded_value_dim / step, 0, packed_keys, "value_steps")};
 
     const int width = Operands::line_width;
     Halide::Var dim_of_line("dim_of_line"), line("line");
@@ -84,14 +82,13 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
     // Whole panels are copied, so a few keys on either side of the task's own come along. Past the last key it is repeated: its
     // scores are masked. Only what is needed is defined.
     auto source = [&](const Expr &k) { return min(Halide::likely(block * keys + k), in.keys - 1); };
-    only_keys_of_task(o.keys, ranges, block * keys + o.keys - slack, 2 * slack);
-    o.key(dim, key, block, task, head, batch) = Halide::undef(products.type());
-    o.key(dim, o.keys, block, task, head, batch) = packed_channel(
-        in, products, in.key, dim, [&](const Expr &channel) { return in.key_channel(channel, source(o.keys), head, batch); });
-
-    only_keys_of_task(o.values, ranges, block * keys + o.values * depth - slack, 2 * slack);
-    o.value(dim, key, block, task, head, batch) = Halide::undef(products.type());
-    o.value(dim, o.values, block, task, head, batch) = packed_value(in, blocking, padded_value_dim, source, o.values);
+    const auto of_task = [&](const Expr &begin) { return is_of_task(ranges, begin - slack, 2 * slack); };
+    o.key(dim, key, block, task, head, batch) =
+        defined_if(of_task(block * keys + key), packed_channel(in, products, in.key, dim, [&](const Expr &channel) {
+                       return in.key_channel(channel, source(key), head, batch);
+                   }));
+    o.value(dim, key, block, task, head, batch) =
+        defined_if(of_task(block * keys + key * depth), packed_value(in, blocking, padded_value_dim, source, key));
     declare_value_bits(o, blocking, ranges);
     return o;
 }
@@ -103,11 +100,8 @@ namespace {
 void declare_relative_window(Scores &s, const AttentionInputs &in, const Blocking &blocking) {
     Halide::Var distance("distance");
     Expr first = tile * blocking.rows_per_tile - block * blocking.keys_per_block - (blocking.keys_of_panels() - 1);
-    s.distances = RDom(0, blocking.rows_per_tile + blocking.keys_of_panels() - 1, "distances");
-    s.distances.where(in.use_relative != 0);
-    Expr index = clamp(first + s.distances + in.keys - 1, 0, in.queries + in.keys - 2);
-    s.relative_window(distance, tile, block, head, batch) = Halide::undef<float>();
-    s.relative_window(s.distances, tile, block, head, batch) = in.relative(index, head, batch);
+    Expr index = clamp(first + distance + in.keys - 1, 0, in.queries + in.keys - 2);
+    s.relative_window(distance, tile, block, head, batch) = defined_if(in.use_relative != 0, in.relative(index, head, batch));
 }
 
 // Keys of partial panels with the gaps of the run-time mask between: (lane, gap, slot).

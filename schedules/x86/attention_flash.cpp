@@ -198,8 +198,8 @@ private:
         Func keys = a.operands.key, values = a.operands.value;
         keys.bound_extent(key, a.blocking.keys_of_panels());
         values.bound_extent(key, packed(a.blocking.keys_of_panels()));
-        copied(a.operands.key, a.operands.keys);
-        copied(a.operands.value, a.operands.values);
+        copied(a.operands.key);
+        copied(a.operands.value);
         Func value = a.operands.value, lane_bits = a.operands.value_lane, bits = a.operands.value_bits;
         value.bound_extent(dim, a.padded_value_dim);
         per_block(lane_bits);
@@ -209,10 +209,10 @@ private:
         per_block(bits);
     }
 
-    void copied(Func f, const Halide::RDom &keys) const {
-        f.update().reorder(dim, keys).vectorize(dim, lanes, TailStrategy::GuardWithIf);
-        if (whole_vectors(a.scores.dims.x.extent()) && whole_vectors(a.padded_value_dim)) f.update().unroll(dim);
-        if (a.inputs.pages.several.defined()) f.update().specialize(a.inputs.pages.several);
+    void copied(Func f) const {
+        f.vectorize(dim, lanes, TailStrategy::GuardWithIf);
+        if (whole_vectors(a.scores.dims.x.extent()) && whole_vectors(a.padded_value_dim)) f.unroll(dim);
+        if (a.inputs.pages.several.defined()) f.specialize(a.inputs.pages.several);
     }
 
     void scores() const {
@@ -220,7 +220,7 @@ private:
         Func masked = s.masked, dot = s.dot;
         per_tile(s.relative_window);
         Func window = s.relative_window;
-        window.update().vectorize(s.distances, lanes, TailStrategy::GuardWithIf);
+        window.vectorize(window.args().front(), lanes, TailStrategy::GuardWithIf);
         per_tile(masked);
         masked.bound_extent(key, a.blocking.keys_per_block);
         const Halide::RDom &store = s.updates.front().keys;
