@@ -117,14 +117,14 @@ struct Panels {
     Attending attend;
     Turned bias;                // the additive tensor
     Halide::Func facts;         // (panel, tile, block, head, batch): what bounds show of the panel
-    Halide::Func reached;       // (row, panel, tile, block, head, batch): whether the run-time mask reaches the panel, or covers it
-    Halide::Func reach;         // (panel, ...): the same over all rows
+    Halide::Func reach;         // (panel, tile, block, head, batch): how many rows the run-time mask reaches the panel of, or covers it
     Halide::Func joined;        // (panel, ...): bits of rows that any of its keys, and that all of them, may be attended by
     Halide::Func allowed;       // (row, panel, ...): cells that all masks together allow, where bounds leave it open
     Halide::Func allowed_cells; // (panel, ...)
     Halide::Func kind;          // (panel, ...): of Kind
     Halide::Func list;          // (slot, ...): see Slot
-    Halide::RDom reached_intervals, reached_rows, words, cells, allowed_rows;
+    Halide::RDom reached; // (row, interval)
+    Halide::RDom cells, allowed_rows;
     Halide::RDom listing; // (what is done, panel, kind)
     /** Partly masked; and that for the tile's first rows, and wholly for the others; and the other way round. */
     enum Kind { empty, full, partial, partial_first, partial_rest };

@@ -127,21 +127,16 @@ constexpr int of_rest = 1 << 12, covers = 1 << 24;
 
 void declare_reach(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
     const Known k = known(in, blocking, ranges, p);
-    p.reached_intervals = RDom(0, in.intervals.count, "reached_intervals");
+    p.reached = RDom(0, blocking.rows_per_tile, 0, in.intervals.count, "reached");
     Expr undecided = k.possible && !k.all_rows;
     const Expr whole_block = covers_whole_block(blocking, ranges);
-    p.reached_intervals.where(!whole_block);
-    p.reached_intervals.where(undecided);
-    Expr begin = interval_begin(ranges, row, p.reached_intervals), end = interval_end(ranges, row, p.reached_intervals);
+    p.reached.where(!whole_block);
+    p.reached.where(undecided);
+    Expr begin = interval_begin(ranges, p.reached.x, p.reached.y), end = interval_end(ranges, p.reached.x, p.reached.y);
     Expr reaches = begin < k.end && end > k.begin && begin < end, holds = begin <= k.begin && end >= k.end;
-    p.reached(row, panel, tile, block, head, batch) = 0;
-    Expr one = select(row < blocking.first_rows, 1, of_rest);
-    p.reached(row, panel, tile, block, head, batch) += select(holds, covers + one, select(reaches, one, 0));
     p.reach(panel, tile, block, head, batch) = 0;
-    p.reached_rows = RDom(0, blocking.rows_per_tile, "reached_rows");
-    p.reached_rows.where(!whole_block);
-    p.reached_rows.where(undecided);
-    p.reach(panel, tile, block, head, batch) += p.reached(p.reached_rows, panel, tile, block, head, batch);
+    Expr one = select(p.reached.x < blocking.first_rows, 1, of_rest);
+    p.reach(panel, tile, block, head, batch) += select(holds, covers + one, select(reaches, one, 0));
 }
 
 Expr covered(const Panels &p, const Blocking &blocking, const Known &k) {
@@ -163,12 +158,14 @@ Expr is_open(const Panels &p, const Known &k) { return reached(p, k) && (k.tenso
 // Most panels of a boolean tensor are decided by whole words, 16 cells at once.
 void declare_words(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
     const Known k = known(in, blocking, ranges, p);
-    p.words = RDom(0, blocking.keys_per_panel, 0, Panels::Attending::words_of(blocking.rows_per_tile), "words");
-    p.words.where(k.possible && k.words);
-    auto at = [&]() -> Halide::FuncRef { return p.joined(panel, tile, block, head, batch); };
-    Expr word = p.attend.words(panel_key(blocking, ranges, panel) + p.words.x, p.words.y, tile, block, head, batch);
-    at() = Tuple(cast<uint16_t>(0), Halide::UInt(16).max());
-    at() = Tuple(at()[Panels::any] | word, at()[Panels::all] & word);
+    Expr any = cast<uint16_t>(0), all = Halide::UInt(16).max();
+    for (int y = 0; y < Panels::Attending::words_of(blocking.rows_per_tile); y++)
+        for (int x = 0; x < blocking.keys_per_panel; x++) {
+            Expr word = p.attend.words(panel_key(blocking, ranges, panel) + x, y, tile, block, head, batch);
+            any = any | word, all = all & word;
+        }
+    Expr asked = k.possible && k.words;
+    p.joined(panel, tile, block, head, batch) = Tuple(defined_if(asked, any), defined_if(asked, all));
 }
 
 void declare_cells(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
@@ -272,7 +269,7 @@ RDom listed_keys(const Blocking &blocking, const Panels &p, const std::string &n
 
 Panels panels(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
     Panels p;
-    p.facts = Func("panel_facts"), p.reached = Func("reached"), p.reach = Func("reach");
+    p.facts = Func("panel_facts"), p.reach = Func("reach");
     p.joined = Func("joined_words"), p.allowed = Func("allowed"), p.allowed_cells = Func("allowed_cells"), p.kind = Func("panel_kind"),
     p.list = Func("panel_list");
     p.attend = attending(in, blocking);

@@ -30,11 +30,12 @@ void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &bl
     const Expr dropout = in.dropout.used();
     const Cell cell{batch, head, query_of(in, blocking, row),
                     block * blocking.keys_per_block + listed_key(blocking, panels, key / panel_keys) + key % panel_keys};
-    b.kept(row, key, tile, block, head, batch) =
-        defined_if(key < select(dropout, listed(panels, Panels::listed_count) * panel_keys, 0), in.dropout.keeps(cell));
-
     Expr bits = operands.value_bits(block, tile / blocking.tiles_per_task, head, batch);
     Expr all_finite = bits < Operands::infinite_bits;
+    // Where values aren't finite, all keys are kept rather than not asked about: a branch between a product and its addition would keep them
+    // from being fused, as those of the other stages are.
+    const Expr asked = select(dropout || !all_finite, listed(panels, Panels::listed_count) * panel_keys, 0);
+    b.kept(row, key, tile, block, head, batch) = defined_if(key < asked, branch(dropout, in.dropout.keeps(cell), 1.0f));
     b.dropped_keys = keys("dropped_keys", all_finite && dropout, depth), b.careful_keys = keys("careful_keys", !all_finite, 1);
     auto output = [&]() -> Halide::FuncRef { return b.output(row, dim, tile, block, head, batch); };
     output() = 0.0f;
@@ -50,7 +51,7 @@ void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &bl
         products.pack([&](int which) { return products.unpack(at(b.weight, dropped), which) * at(b.kept, dropped * depth + which); });
     output() = products.add(output(), dropped_weight, value(b.dropped_keys.y, b.dropped_keys.x));
 
-    Expr kept = branch(dropout, at(b.kept, careful), 1.0f);
+    Expr kept = at(b.kept, careful);
     Expr weight = products.unpack(at(b.weight, careful / depth), careful % depth) * kept;
     Expr careful_value = products.unpack(value(b.careful_keys.y, b.careful_keys.x / depth), b.careful_keys.x % depth);
     output() += weight * guarded_value(careful_value, at(scores.masked, careful), kept);

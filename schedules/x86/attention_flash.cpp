@@ -113,18 +113,13 @@ private:
         const dsl::Panels &p = a.panels;
         attending();
         turned(p.bias, a.inputs.bias_contiguous);
-        for (Func f : {p.reached, p.allowed}) {
-            per_tile(f);
-            f.bound_extent(panel, a.blocking.panels_per_block()).vectorize(row, lanes).unroll(row);
-        }
-        Func reached = p.reached, allowed = p.allowed;
-        reached.update().reorder(row, p.reached_intervals, panel).vectorize(row, lanes).unroll(row);
+        Func allowed = p.allowed;
+        per_tile(allowed);
+        allowed.bound_extent(panel, a.blocking.panels_per_block()).vectorize(row, lanes).unroll(row);
         allowed.update().reorder(row, p.cells.x, p.cells.y, panel).vectorize(row, lanes).unroll(row).unroll(p.cells.x, 2);
         Func reach = p.reach, allowed_cells = p.allowed_cells;
-        reach.update().atomic().vectorize(p.reached_rows, lanes);
+        reach.update().atomic().vectorize(p.reached.x);
         allowed_cells.update().atomic().vectorize(p.allowed_rows, lanes);
-        Func joined = p.joined;
-        joined.update().unroll(p.words.x).unroll(p.words.y);
         for (Func f : {p.reach, p.joined, p.allowed_cells, p.list})
             per_tile(f);
         for (Func f : {p.facts, p.kind}) {
@@ -272,8 +267,6 @@ private:
             // bit.
             if (machine.fused && i < finite_stages) output.update(i).unroll(stages[i].x, 3);
         }
-        // A branch between a product and its addition would keep them from being fused, as those of the other stages are.
-        output.update(finite_stages + 1).specialize(a.inputs.dropout.used());
     }
 
     // Lanes of a panel side by side in registers, then over the lanes.

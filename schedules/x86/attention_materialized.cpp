@@ -88,7 +88,6 @@ void materialized_attention(const dsl::Attention &a, const Machine &machine) {
                    p.attend.words,
                    p.bias.rows,
                    p.facts,
-                   p.reached,
                    p.reach,
                    p.joined,
                    p.allowed,
