@@ -253,7 +253,7 @@ private:
             const Var which = exponent.args()[1];
             exponent.bound(which, 0, 2).bound_extent(row, rows).reorder(row, which).vectorize(row, lanes).unroll(row).unroll(which);
         }
-        kept.vectorize(row, lanes).never_partition_all();
+        kept.vectorize(row, lanes).unroll(row).never_partition_all();
 
         // What a step of the merge takes is in registers until then: all loops but those over keys are unrolled.
         output.compute_at(a.fold.state, a.fold.merge.y);
