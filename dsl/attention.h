@@ -161,12 +161,13 @@ struct Scores {
     Halide::Func dot;             // (row, lane, slot, tile, block, head, batch)
     Halide::Func relative_window; // (distance, tile, block, head, batch): what of `relative` the tile x block needs
     Halide::Func masked;          // (row, slot key, tile, block, head, batch), in stages: see below
-    enum Stage { store, cap, relative, bias, own, attend, intervals, compiled };
+    enum Stage { cap, relative, bias, own, attend, intervals, compiled };
     struct Update {
         Stage stage;
         Halide::RDom keys;
     };
-    std::vector<Update> updates; // of `masked`, in order: `own` and `compiled` only where there is such a score or mask
+    // Of `masked`, whose definition is the product. In order: `own` and `compiled` only where there is such a score or mask.
+    std::vector<Update> updates;
     Halide::RDom dims;
 };
 

@@ -147,10 +147,8 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
                               operands.key(s.dims, begin + lane, block, tile / blocking.tiles_per_task, head, batch));
 
     // Each stage runs only where it has something to do, so what is not asked for costs nothing.
-    at(key) = Halide::undef<float>();
-    const RDom store = all_keys("store_keys", always);
-    stored(store) = s.dot(row, store.x, store.y, tile, block, head, batch);
-    s.updates = {{Scores::store, store}};
+    const Expr of_slot = key / panel_keys;
+    at(key) = defined_if(of_slot < listed(panels, Panels::listed_count), s.dot(row, key % panel_keys, of_slot, tile, block, head, batch));
     // The first stage that changes scores gives those of pairs their scale.
     Expr is_scaled = blocking.products.pairs ? Halide::Internal::const_false() : always;
     auto scaled = [&](const RDom &r, const Expr &used) {

@@ -218,21 +218,20 @@ private:
         window.vectorize(window.args().front(), lanes, TailStrategy::GuardWithIf);
         per_tile(masked);
         masked.bound_extent(key, a.blocking.keys_per_block);
-        const Halide::RDom &store = s.updates.front().keys;
         for (int i = 0; i < int(s.updates.size()); i++) {
             rows_innermost(masked, i, s.updates[i].keys, lanes);
             // Each vector of rows then knows its word of the boolean tensor, and its bits.
             if (s.updates[i].stage == dsl::Scores::attend) masked.update(i).unroll(row);
         }
-        masked.update(0).unroll(row).unroll(store.x);
+        const Var slot("slot"), in_slot("in_slot"), slot_of_dot = dot.args()[2];
+        masked.split(key, slot, in_slot, a.blocking.keys_per_panel, TailStrategy::RoundUp).vectorize(row, lanes).unroll(row).unroll(in_slot);
 
-        const Var slot = dot.args()[2];
         if (a.blocking.asks_ahead) {
             per_tile(a.next.tokens);
             Func asked = a.next.asked;
-            asked.compute_at(masked, store.y).bound_extent(asked.args()[0], 1).update().unscheduled();
+            asked.compute_at(masked, slot).bound_extent(asked.args()[0], 1).update().unscheduled();
         }
-        dot.compute_at(masked, store.y).bound_extent(slot, 1).bound_extent(row, rows).bound_extent(lane, a.blocking.keys_per_panel);
+        dot.compute_at(masked, slot).bound_extent(slot_of_dot, 1).bound_extent(row, rows).bound_extent(lane, a.blocking.keys_per_panel);
         dot.vectorize(row, lanes).unroll(row).unroll(lane);
         dot.update().reorder(row, lane, s.dims).vectorize(row, lanes).unroll(row).unroll(lane);
     }

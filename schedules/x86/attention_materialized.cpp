@@ -32,13 +32,13 @@ void results(const dsl::Attention &a, int lanes) {
 void scores(const dsl::Attention &a, int lanes) {
     const dsl::Scores &s = a.scores;
     Func masked = s.masked, dot = s.dot;
-    const Halide::RDom &store = s.updates.front().keys;
     for (int i = 0; i < int(s.updates.size()); i++)
         rows_innermost(masked, i, s.updates[i].keys, lanes);
-    masked.update(0).unroll(row).unroll(store.x);
+    const Var slot("slot"), in_slot("in_slot");
+    masked.split(key, slot, in_slot, a.blocking.keys_per_panel, TailStrategy::RoundUp).bound_extent(row, a.blocking.rows_per_tile);
+    masked.vectorize(row, lanes).unroll(row).unroll(in_slot);
 
-    const Var slot = dot.args()[2];
-    dot.compute_at(masked, store.y).bound_extent(slot, 1);
+    dot.compute_at(masked, slot).bound_extent(dot.args()[2], 1);
     dot.bound_extent(row, a.blocking.rows_per_tile).bound_extent(lane, a.blocking.keys_per_panel);
     dot.vectorize(row, lanes).unroll(row).unroll(lane);
     dot.update().reorder(row, lane, s.dims).vectorize(row, lanes).unroll(row).unroll(lane);
