@@ -119,12 +119,11 @@ struct Panels {
     Halide::Func facts;         // (panel, tile, block, head, batch): what bounds show of the panel
     Halide::Func reach;         // (panel, tile, block, head, batch): how many rows the run-time mask reaches the panel of, or covers it
     Halide::Func joined;        // (panel, ...): bits of rows that any of its keys, and that all of them, may be attended by
-    Halide::Func allowed;       // (row, panel, ...): cells that all masks together allow, where bounds leave it open
-    Halide::Func allowed_cells; // (panel, ...)
+    Halide::Func allowed_cells; // (panel, ...): how many cells all masks together allow, where bounds leave it open
     Halide::Func kind;          // (panel, ...): of Kind
     Halide::Func list;          // (slot, ...): see Slot
     Halide::RDom reached; // (row, interval)
-    Halide::RDom cells, allowed_rows;
+    Halide::RDom cells;   // (row, keys, interval)
     Halide::RDom listing; // (what is done, panel, kind)
     /** Partly masked; and that for the tile's first rows, and wholly for the others; and the other way round. */
     enum Kind { empty, full, partial, partial_first, partial_rest };
@@ -161,12 +160,12 @@ struct Scores {
     Halide::Func dot;             // (row, lane, slot, tile, block, head, batch)
     Halide::Func relative_window; // (distance, tile, block, head, batch): what of `relative` the tile x block needs
     Halide::Func masked;          // (row, slot key, tile, block, head, batch), in stages: see below
-    enum Stage { cap, relative, bias, own, attend, intervals, compiled };
+    enum Stage { cap, relative, bias, own, attend, intervals };
     struct Update {
         Stage stage;
         Halide::RDom keys;
     };
-    // Of `masked`, whose definition is the product. In order: `own` and `compiled` only where there is such a score or mask.
+    // Of `masked`, whose definition is the product. In order: `own` only where there is such a score, `attend` with a mask that is compiled in.
     std::vector<Update> updates;
     Halide::RDom dims;
 };

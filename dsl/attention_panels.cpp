@@ -1,6 +1,7 @@
 // Which panels of a block a tile computes. Everything that is skipped is skipped here, and nothing that need not be evaluated is:
 // bounds decide first, then the intervals of the rows, and only where a tensor or an expression leaves it open are cells counted.
 #include <algorithm>
+#include <numeric>
 
 #include "dsl/attention_parts.h"
 #include "dsl/axes.h"
@@ -170,23 +171,24 @@ void declare_words(Panels &p, const AttentionInputs &in, const Blocking &blockin
 
 void declare_cells(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
     const Known k = known(in, blocking, ranges, p);
-    p.cells = RDom(0, blocking.keys_per_panel, 0, in.intervals.count, "cells");
+    const int at_once = std::gcd(blocking.keys_per_panel, 4); // keys whose cells are added up before those of the rows are
+    p.cells = RDom(0, blocking.rows_per_tile, 0, blocking.keys_per_panel / at_once, 0, in.intervals.count, "cells");
     if (!in.mask) p.cells.where(k.tensors); // without looking at any panel
     p.cells.where(is_open(p, k) && !k.words);
-    Expr slot = panel_key(blocking, ranges, panel) + p.cells.x;
-    const Cell cell{batch, head, query_of(in, blocking, row), k.begin + p.cells.x};
-    // Branches, since what isn't used has no memory, and a masked load from nowhere takes hundreds of cycles.
-    Expr attend = branch(in.use_attend != 0, attending_bit(p, slot), 1) != 0;
-    Expr bias = branch(in.use_bias != 0, p.bias.rows(row, slot, tile, block, head, batch), 0.0f);
-    Expr allowed = in_interval(ranges, row, p.cells.y, cell.key) && attend && !strict_equal(bias, masked_score());
-    if (in.mask) allowed = allowed && in.mask->allows({batch, head, cell.query, min(cell.key, in.keys - 1)});
-    p.allowed(row, panel, tile, block, head, batch) = 0;
-    p.allowed(row, panel, tile, block, head, batch) += select(allowed, 1, 0);
+    const Halide::RVar &r = p.cells.x;
+    auto allowed = [&](const Expr &x) {
+        Expr slot = panel_key(blocking, ranges, panel) + x, key = k.begin + x;
+        // Branches, since what isn't used has no memory, and a masked load from nowhere takes hundreds of cycles.
+        Expr attend = branch(in.use_attend != 0, attending_bit(p, r, slot), 1) != 0;
+        Expr bias = branch(in.use_bias != 0, p.bias.rows(r, slot, tile, block, head, batch), 0.0f);
+        Expr all = in_interval(ranges, r, p.cells.z, key) && attend && !strict_equal(bias, masked_score());
+        return in.mask ? all && in.mask->allows({batch, head, query_of(in, blocking, r), min(key, in.keys - 1)}) : all;
+    };
+    Expr count = 0;
+    for (int i = 0; i < at_once; i++)
+        count += select(allowed(p.cells.y * at_once + i), 1, 0);
     p.allowed_cells(panel, tile, block, head, batch) = 0;
-    p.allowed_rows = RDom(0, blocking.rows_per_tile, "allowed_rows");
-    if (!in.mask) p.allowed_rows.where(k.tensors);
-    p.allowed_rows.where(is_open(p, k) && !k.words);
-    p.allowed_cells(panel, tile, block, head, batch) += p.allowed(p.allowed_rows, panel, tile, block, head, batch);
+    p.allowed_cells(panel, tile, block, head, batch) += count;
 }
 
 void declare_kind(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
@@ -234,9 +236,9 @@ void declare_list(Panels &p, const AttentionInputs &in, const Blocking &blocking
 
 } // namespace
 
-Expr attending_bit(const Panels &p, const Expr &slot) {
+Expr attending_bit(const Panels &p, const Expr &of_row, const Expr &slot) {
     const int per_word = Panels::Attending::rows_per_word;
-    return cast<int32_t>(p.attend.words(slot, row / per_word, tile, block, head, batch)) & (1 << row % per_word);
+    return cast<int32_t>(p.attend.words(slot, of_row / per_word, tile, block, head, batch)) & (1 << of_row % per_word);
 }
 
 Expr listed(const Panels &p, Panels::Slot which) { return p.list(int(which), tile, block, head, batch); }
@@ -270,7 +272,7 @@ RDom listed_keys(const Blocking &blocking, const Panels &p, const std::string &n
 Panels panels(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
     Panels p;
     p.facts = Func("panel_facts"), p.reach = Func("reach");
-    p.joined = Func("joined_words"), p.allowed = Func("allowed"), p.allowed_cells = Func("allowed_cells"), p.kind = Func("panel_kind"),
+    p.joined = Func("joined_words"), p.allowed_cells = Func("allowed_cells"), p.kind = Func("panel_kind"),
     p.list = Func("panel_list");
     p.attend = attending(in, blocking);
     p.bias = turned("bias", in, blocking, in.bias, in.use_bias != 0);

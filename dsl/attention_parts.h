@@ -74,7 +74,7 @@ Halide::Expr first_panel_key(const Blocking &blocking, const KeyRanges &ranges);
 Halide::Expr panel_key(const Blocking &blocking, const KeyRanges &ranges, const Halide::Expr &panel);
 
 /** Not 0 where the boolean tensor lets the tile's row attend to the block's key. */
-Halide::Expr attending_bit(const Panels &panels, const Halide::Expr &key_of_block);
+Halide::Expr attending_bit(const Panels &panels, const Halide::Expr &row, const Halide::Expr &key_of_block);
 
 /** Which key of the block the panel listed at `slot` begins with, and how many panels there are. */
 Halide::Expr listed_key(const Blocking &blocking, const Panels &panels, const Halide::Expr &slot);

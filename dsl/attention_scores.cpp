@@ -178,8 +178,11 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
         s.updates.push_back({Scores::own, own});
     }
 
-    const RDom attend = partial_keys("score_attend_keys", in.use_attend != 0);
-    stored(attend) = mask_score(stored(attend), attending_bit(panels, in_block(attend)) != 0);
+    const RDom attend = partial_keys("score_attend_keys", in.mask ? always : in.use_attend != 0);
+    Expr attended = attending_bit(panels, row, in_block(attend));
+    if (in.mask) attended = branch(in.use_attend != 0, attended, 1);
+    const Expr allowed = in.mask ? attended != 0 && in.mask->allows(cell(attend)) : attended != 0;
+    stored(attend) = mask_score(stored(attend), allowed);
     s.updates.push_back({Scores::attend, attend});
 
     const RDom gaps = gaps_of_tile(in, blocking, ranges, panels);
@@ -189,11 +192,6 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
     at(gaps.z * panel_keys + gaps.x) = mask_score(at(gaps.z * panel_keys + gaps.x), !in_gap);
     s.updates.push_back({Scores::intervals, gaps});
 
-    if (in.mask) {
-        const RDom compiled = partial_keys("compiled_keys", always);
-        stored(compiled) = mask_score(stored(compiled), in.mask->allows(cell(compiled)));
-        s.updates.push_back({Scores::compiled, compiled});
-    }
     return s;
 }
 

@@ -30,7 +30,7 @@ void reference_attention(const dsl::Attention &a, const Machine &) {
     const dsl::KeyRanges &r = a.ranges;
     const dsl::Panels &p = a.panels;
     compute_all_at_root({r.gap, r.gap_range, r.of_tile, r.of_task});
-    compute_all_at_root({p.attend.words, p.bias.rows, p.facts, p.reach, p.joined, p.allowed, p.allowed_cells, p.kind, p.list});
+    compute_all_at_root({p.attend.words, p.bias.rows, p.facts, p.reach, p.joined, p.allowed_cells, p.kind, p.list});
     compute_all_at_root({a.operands.query, a.operands.key, a.operands.value, a.operands.value_lane, a.operands.value_bits});
     compute_all_at_root({a.scores.dot, a.scores.relative_window, a.scores.masked});
     compute_all_at_root(

@@ -113,13 +113,9 @@ private:
         const dsl::Panels &p = a.panels;
         attending();
         turned(p.bias, a.inputs.bias_contiguous);
-        Func allowed = p.allowed;
-        per_tile(allowed);
-        allowed.bound_extent(panel, a.blocking.panels_per_block()).vectorize(row, lanes).unroll(row);
-        allowed.update().reorder(row, p.cells.x, p.cells.y, panel).vectorize(row, lanes).unroll(row).unroll(p.cells.x, 2);
         Func reach = p.reach, allowed_cells = p.allowed_cells;
         reach.update().atomic().vectorize(p.reached.x);
-        allowed_cells.update().atomic().vectorize(p.allowed_rows, lanes);
+        allowed_cells.update().atomic().vectorize(p.cells.x);
         for (Func f : {p.reach, p.joined, p.allowed_cells, p.list})
             per_tile(f);
         for (Func f : {p.facts, p.kind}) {

@@ -90,7 +90,6 @@ void materialized_attention(const dsl::Attention &a, const Machine &machine) {
                    p.facts,
                    p.reach,
                    p.joined,
-                   p.allowed,
                    p.allowed_cells,
                    p.kind,
                    p.list,
