@@ -122,9 +122,9 @@ struct Panels {
     Halide::Func allowed_cells; // (panel, ...): how many cells all masks together allow, where bounds leave it open
     Halide::Func kind;          // (panel, ...): of Kind
     Halide::Func list;          // (slot, ...): see Slot
-    Halide::RDom reached; // (row, interval)
-    Halide::RDom cells;   // (row, keys, interval)
-    Halide::RDom listing; // (what is done, panel, kind)
+    Halide::RDom reached;       // (row, interval)
+    Halide::RDom cells;         // (row, keys, interval)
+    Halide::RDom listing;       // (what is done, panel, kind)
     /** Partly masked; and that for the tile's first rows, and wholly for the others; and the other way round. */
     enum Kind { empty, full, partial, partial_first, partial_rest };
     enum Joined { any, all };
@@ -165,7 +165,8 @@ struct Scores {
         Stage stage;
         Halide::RDom keys;
     };
-    // Of `masked`, whose definition is the product. In order: `own` only where there is such a score, `attend` with a mask that is compiled in.
+    // Of `masked`, whose definition is the product. In order: `own` only where there is such a score, `attend` with a mask that is compiled
+    // in.
     std::vector<Update> updates;
     Halide::RDom dims;
 };
@@ -180,7 +181,7 @@ struct BlockState {
     Halide::Func sum;          // (row, tile, block, head, batch)
     Halide::Func kept;         // (row, slot key, tile, block, head, batch): dropout's 1 or 0; only where it is used
     Halide::Func output;       // (row, dim, tile, block, head, batch): sum of weight * v
-    Halide::RDom maximum_slots, sum_slots;
+    Halide::RDom maximum_slots, sum_slots, lanes, sum_lanes;
     // The stages of `output`, in order. All v finite, a stage for each part of the rows; that and dropout; some v Inf or NaN.
     std::vector<Halide::RDom> finite_keys;
     Halide::RDom dropped_keys, careful_keys;

@@ -272,8 +272,7 @@ RDom listed_keys(const Blocking &blocking, const Panels &p, const std::string &n
 Panels panels(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
     Panels p;
     p.facts = Func("panel_facts"), p.reach = Func("reach");
-    p.joined = Func("joined_words"), p.allowed_cells = Func("allowed_cells"), p.kind = Func("panel_kind"),
-    p.list = Func("panel_list");
+    p.joined = Func("joined_words"), p.allowed_cells = Func("allowed_cells"), p.kind = Func("panel_kind"), p.list = Func("panel_list");
     p.attend = attending(in, blocking);
     p.bias = turned("bias", in, blocking, in.bias, in.use_bias != 0);
     declare_facts(p, in, blocking, ranges);

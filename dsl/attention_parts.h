@@ -41,8 +41,8 @@ Halide::Expr closing(const AttentionInputs &in, const Halide::Expr &which, const
 /** The value, or 0 where the key is masked or dropped: for values that aren't finite, since 0 * NaN is NaN. */
 Halide::Expr guarded_value(const Halide::Expr &value, const Halide::Expr &score, const Halide::Expr &kept);
 
-/** The value where the condition holds, and nothing elsewhere: loops run as far as it holds, as those of an update with a `where` do. For the
- * compiler this is one stage, and an update after a definition without values is two. */
+/** The value where the condition holds, and nothing elsewhere: loops run as far as it holds, as those of an update with a `where` do. For
+ * the compiler this is one stage, and an update after a definition without values is two. */
 inline Halide::Expr defined_if(const Halide::Expr &condition, const Halide::Expr &value) {
     return select(condition, value, Halide::undef(value.type()));
 }

@@ -83,10 +83,9 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
     // scores are masked. Only what is needed is defined.
     auto source = [&](const Expr &k) { return min(Halide::likely(block * keys + k), in.keys - 1); };
     const auto of_task = [&](const Expr &begin) { return is_of_task(ranges, begin - slack, 2 * slack); };
-    o.key(dim, key, block, task, head, batch) =
-        defined_if(of_task(block * keys + key), packed_channel(in, products, in.key, dim, [&](const Expr &channel) {
-                       return in.key_channel(channel, source(key), head, batch);
-                   }));
+    o.key(dim, key, block, task, head, batch) = defined_if(
+        of_task(block * keys + key),
+        packed_channel(in, products, in.key, dim, [&](const Expr &channel) { return in.key_channel(channel, source(key), head, batch); }));
     o.value(dim, key, block, task, head, batch) =
         defined_if(of_task(block * keys + key * depth), packed_value(in, blocking, padded_value_dim, source, key));
     declare_value_bits(o, blocking, ranges);

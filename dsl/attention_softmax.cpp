@@ -32,8 +32,8 @@ void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &bl
                     block * blocking.keys_per_block + listed_key(blocking, panels, key / panel_keys) + key % panel_keys};
     Expr bits = operands.value_bits(block, tile / blocking.tiles_per_task, head, batch);
     Expr all_finite = bits < Operands::infinite_bits;
-    // Where values aren't finite, all keys are kept rather than not asked about: a branch between a product and its addition would keep them
-    // from being fused, as those of the other stages are.
+    // Where values aren't finite, all keys are kept rather than not asked about: a branch between a product and its addition would keep
+    // them from being fused, as those of the other stages are.
     const Expr asked = select(dropout || !all_finite, listed(panels, Panels::listed_count) * panel_keys, 0);
     b.kept(row, key, tile, block, head, batch) = defined_if(key < asked, branch(dropout, in.dropout.keeps(cell), 1.0f));
     b.dropped_keys = keys("dropped_keys", all_finite && dropout, depth), b.careful_keys = keys("careful_keys", !all_finite, 1);
@@ -81,10 +81,10 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
     b.maximum_slots = slots("maximum_slots");
     by_lane(b.lane_maximum, lane) = masked_score();
     by_lane(b.lane_maximum, lane) = max(by_lane(b.lane_maximum, lane), score(b.maximum_slots * panel_keys + lane));
-    Expr maximum = masked_score();
-    for (int l = 0; l < panel_keys; l++)
-        maximum = max(maximum, by_lane(b.lane_maximum, l));
-    over_all(b.maximum) = maximum;
+    // As updates, since of one expression the compiler makes sums in another order.
+    b.lanes = RDom(0, panel_keys, "lanes"), b.sum_lanes = RDom(0, packed_keys, "sum_lanes");
+    over_all(b.maximum) = masked_score();
+    over_all(b.maximum) = max(over_all(b.maximum), by_lane(b.lane_maximum, b.lanes));
 
     const Expr base2 = exponent_scale(in, products);
     const Halide::Var which("which");
@@ -102,10 +102,8 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
     // The sum is that of the weights as the product takes them, so that rounding them cancels.
     Expr one = products.pack([](int) { return Expr(1.0f); });
     by_lane(b.lane_sum, lane) = products.add(by_lane(b.lane_sum, lane), weight(b.sum_slots * packed_keys + lane), one);
-    Expr sum = 0.0f;
-    for (int l = 0; l < packed_keys; l++)
-        sum += by_lane(b.lane_sum, l);
-    over_all(b.sum) = sum;
+    over_all(b.sum) = 0.0f;
+    over_all(b.sum) += by_lane(b.lane_sum, b.sum_lanes);
 
     declare_output(b, in, blocking, panels, operands, scores);
     return b;

@@ -220,7 +220,10 @@ private:
             if (s.updates[i].stage == dsl::Scores::attend) masked.update(i).unroll(row);
         }
         const Var slot("slot"), in_slot("in_slot"), slot_of_dot = dot.args()[2];
-        masked.split(key, slot, in_slot, a.blocking.keys_per_panel, TailStrategy::RoundUp).vectorize(row, lanes).unroll(row).unroll(in_slot);
+        masked.split(key, slot, in_slot, a.blocking.keys_per_panel, TailStrategy::RoundUp)
+            .vectorize(row, lanes)
+            .unroll(row)
+            .unroll(in_slot);
 
         if (a.blocking.asks_ahead) {
             per_tile(a.next.tokens);
@@ -234,8 +237,8 @@ private:
 
     void block_state() const {
         const dsl::BlockState &p = a.partial;
-        over_lanes(p.maximum, p.lane_maximum, p.maximum_slots, a.blocking.keys_per_panel);
-        over_lanes(p.sum, p.lane_sum, p.sum_slots, packed(a.blocking.keys_per_panel));
+        over_lanes(p.maximum, p.lane_maximum, p.maximum_slots, p.lanes, a.blocking.keys_per_panel);
+        over_lanes(p.sum, p.lane_sum, p.sum_slots, p.sum_lanes, packed(a.blocking.keys_per_panel));
 
         Func weight = p.weight, kept = p.kept, output = p.output;
         per_tile(weight), per_tile(kept);
@@ -265,9 +268,9 @@ private:
     }
 
     // Lanes of a panel side by side in registers, then over the lanes.
-    void over_lanes(Func over_all, Func by_lane, const Halide::RDom &panels, const Halide::Expr &width) const {
+    void over_lanes(Func over_all, Func by_lane, const Halide::RDom &panels, const Halide::RDom &over, const Halide::Expr &width) const {
         per_tile(over_all);
-        over_all.vectorize(row, lanes).unroll(row);
+        over_all.vectorize(row, lanes).unroll(row).update().reorder(row, over).vectorize(row, lanes).unroll(row).unroll(over);
         per_tile(by_lane);
         by_lane.bound_extent(lane, width).vectorize(row, lanes).unroll(row).unroll(lane);
         by_lane.update().reorder(row, lane, panels).vectorize(row, lanes).unroll(row).unroll(lane);
