@@ -179,7 +179,7 @@ struct BlockState {
     Halide::Func weight;       // (row, slot key, tile, block, head, batch): e^((s - maximum) / T), packed; of pairs sqrt 2 times that
     Halide::Func lane_sum;     // (row, lane, tile, block, head, batch): of the weights as packed
     Halide::Func sum;          // (row, tile, block, head, batch)
-    Halide::Func kept;         // (row, slot key, tile, block, head, batch): dropout's 1 or 0; only where it is used
+    Halide::Func kept;         // (row, slot key, tile, block, head, batch): dropout's 1 or 0; only where some stage reads it
     Halide::Func output;       // (row, dim, tile, block, head, batch): sum of weight * v
     Halide::RDom maximum_slots, sum_slots, lanes, sum_lanes;
     // The stages of `output`, in order. All v finite, a stage for each part of the rows; that and dropout; some v Inf or NaN.

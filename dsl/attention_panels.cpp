@@ -30,7 +30,7 @@ struct Known {
     Expr words;        // whether the boolean tensor alone decides, of all rows: then its words do
 };
 
-enum Fact { first = 1, rest = 2, all_rows = 4, compiled_all = 8 };
+enum Fact { first = 1, rest = 2, all_rows = 4, compiled_all = 8, whole_block = 16 };
 
 Expr panel_begin(const Blocking &blocking, const KeyRanges &ranges) {
     return block * blocking.keys_per_block + panel_key(blocking, ranges, panel);
@@ -63,7 +63,8 @@ void declare_facts(Panels &p, const AttentionInputs &in, const Blocking &blockin
         of_first = blocking.first_rows == 0 ? of_rest : allowed({queries.min, end_of_first});
     }
     p.facts(panel, tile, block, head, batch) = select(of_first, int(first), 0) | select(of_rest, int(rest), 0) |
-                                               select(all, int(all_rows), 0) | select(compiled, int(compiled_all), 0);
+                                               select(all, int(all_rows), 0) | select(compiled, int(compiled_all), 0) |
+                                               select(covers_whole_block(blocking, ranges), int(whole_block), 0);
 }
 
 Known known(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels) {
@@ -213,10 +214,11 @@ void declare_kind(Panels &p, const AttentionInputs &in, const Blocking &blocking
 void declare_list(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
     enum { place, count, mark, each };
     const int kinds = blocking.first_rows == 0 ? 2 : 4; // that are listed
-    const Expr panels = blocking.panels_per_block(), whole_block = covers_whole_block(blocking, ranges);
+    const Expr panels = blocking.panels_per_block();
     p.listing = RDom(0, int(each), 0, panels, 0, kinds, "listing");
     const Halide::RVar &x = p.listing.x, &y = p.listing.y, &z = p.listing.z;
-    const Expr only_full = in.mask ? Halide::Internal::const_false() : whole_block && in.use_attend == 0 && in.use_bias == 0;
+    const Expr covered = (p.facts(0, tile, block, head, batch) & int(whole_block)) != 0;
+    const Expr only_full = in.mask ? Halide::Internal::const_false() : covered && in.use_attend == 0 && in.use_bias == 0;
     p.listing.where(z < select(only_full, 1, kinds));
     only_keys_of_tile(p.listing, ranges, block * blocking.keys_per_block + panel_key(blocking, ranges, y), blocking.keys_per_panel);
     p.listing.where(x == int(mark) || p.kind(y, tile, block, head, batch) == z + int(Panels::full));

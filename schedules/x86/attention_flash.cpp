@@ -123,7 +123,7 @@ private:
             f.bound_extent(panel, a.blocking.panels_per_block()).vectorize(panel, lanes, TailStrategy::GuardWithIf);
         }
         Func list = p.list;
-        list.update().unroll(p.listing.x);
+        list.vectorize(list.args().front(), 4, TailStrategy::RoundUp).update().unroll(p.listing.x);
     }
 
     void attending() const {
