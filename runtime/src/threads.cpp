@@ -55,13 +55,16 @@ template <typename Ready> bool spin_until(const Ready &ready) {
     return true;
 }
 
-/** Keeps the program's signals on the program's own threads: a thread made meanwhile gets none. */
+/** Keeps the program's signals on the program's own threads: a thread made meanwhile gets none but for its own faults, which Linux would
+ * otherwise end the program for, past the handlers that it has for them. */
 class SignalsBlocked {
 public:
     SignalsBlocked() {
-        sigset_t all;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before_);
+        sigset_t blocked;
+        sigfillset(&blocked);
+        for (int fault : {SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP})
+            sigdelset(&blocked, fault);
+        pthread_sigmask(SIG_SETMASK, &blocked, &before_);
     }
     ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
     SignalsBlocked(const SignalsBlocked &) = delete;

@@ -1,7 +1,10 @@
 #include "threads.h"
 
+#include <csignal>
+
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -58,6 +61,23 @@ int meet(void *closure, int32_t) {
 TEST(Threads, RunTogether) {
     Meeting meeting{4};
     EXPECT_EQ(parallel_for(4, 4, meet, &meeting), 0);
+}
+
+int meet_and_fault(void *closure, int32_t index) {
+    const int code = meet(closure, index);
+    asm volatile("ud2");
+    return code;
+}
+
+/** The program's handler of a fault is called on whichever thread it is. */
+TEST(Threads, LeaveTheirFaultsToTheProgram) {
+    struct sigaction skip = {}, before;
+    skip.sa_flags = SA_SIGINFO;
+    skip.sa_sigaction = [](int, siginfo_t *, void *context) { static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_RIP] += 2; };
+    ASSERT_EQ(sigaction(SIGILL, &skip, &before), 0);
+    Meeting meeting{4};
+    EXPECT_EQ(parallel_for(4, 4, meet_and_fault, &meeting), 0);
+    sigaction(SIGILL, &before, nullptr);
 }
 
 TEST(Threads, ReturnTheFirstErrorAndSkipTheRest) {
