@@ -18,6 +18,7 @@ function(_attune_target_strings out)
     # For Zen 4 and 5 and Sapphire Rapids. Halide's own name for the last has AMX and half precision, which Zen has not.
     set(avx512_bf16 ${avx512}-avx512_cannonlake-avx512_zen4)
     set(avx512_zen5 ${avx512_bf16}-avx512_zen5)
+    set(avx512_amx ${avx512}-avx512_cannonlake-avx512_sapphirerapids)
     set(x86-64 x86-64-linux)
     set(strings)
     foreach(class IN LISTS ARGN)

@@ -75,8 +75,13 @@ struct Blocking {
     int first_rows = 0;              // of a tile: what only these, or only the others, attend to is multiplied for them alone; 0: for all
     int value_step = 1;              // channels of v that are merged in one step; v is padded with zeros to a multiple
     Products products = {};          // with pairs keys_per_panel is even
-    bool asks_ahead = false;         // each task asks for the memory of the next
-    bool side_outputs = false;       // log-sum-exp and counts are stored as side outputs, by these numbers
+    // Packed keys of v that are copied at once, of each channel side by side; divides panels and blocks. If more than one, v that is Inf or
+    // NaN is copied as 0, and added to the output apart: its terms are added up in another order than by hand.
+    int values_together = 1;
+    bool scores_in_place = false; // products of q and k are added up where scores are stored, not in Scores::dot
+    int lanes_apart = 0;          // keys of a panel whose maxima, and packed ones whose sums, are kept apart; divides both; 0: all
+    bool asks_ahead = false;      // each task asks for the memory of the next
+    bool side_outputs = false;    // log-sum-exp and counts are stored as side outputs, by these numbers
     enum SideOutput { log_sum_exp, panel_counts };
 
     Halide::Expr panels_per_block() const { return keys_per_block / keys_per_panel; }
@@ -140,6 +145,7 @@ struct Operands {
     Halide::Func query_lines; // (dim, row, line, tile, head, batch): lines of a few channels, as the caller stores them
     Halide::Func query;       // (row, dim, tile, head, batch): rows side by side; see scaled_query()
     Halide::Func key;         // (dim, key, block, task, head, batch)
+    Halide::Func value_words; // (dim, key, block, task, head, batch): v packed, zero past Dv; only where packed keys lie side by side
     Halide::Func value;       // (dim, key, block, task, head, batch), zero past Dv
     Halide::Func value_lane;  // (dim, block, task, head, batch): largest bits of |v|, by lane
     Halide::Func value_bits;  // (block, task, head, batch): over the lanes; at least `infinite_bits` iff some v is Inf or NaN
@@ -157,16 +163,16 @@ struct NextTaskMemory {
 /** The scores of a tile x block, transposed: rows of the tile side by side. Only listed panels, one after another in their list's order.
  * -inf where masked. What is left of the scale is to come (scale_left()). */
 struct Scores {
-    Halide::Func dot;             // (row, lane, slot, tile, block, head, batch)
+    Halide::Func dot;             // (row, lane, slot, tile, block, head, batch); only where they aren't made in place
     Halide::Func relative_window; // (distance, tile, block, head, batch): what of `relative` the tile x block needs
     Halide::Func masked;          // (row, slot key, tile, block, head, batch), in stages: see below
-    enum Stage { cap, relative, bias, own, attend, intervals };
+    enum Stage { multiply, cap, relative, bias, own, attend, intervals };
     struct Update {
         Stage stage;
         Halide::RDom keys;
     };
-    // Of `masked`, whose definition is the product. In order: `own` only where there is such a score, `attend` with a mask that is compiled
-    // in.
+    // Of `masked`, whose definition is the product. In order: `multiply` only where it is made in place, by keys (lane, term of the
+    // product, slot), `own` only where there is such a score, `attend` with a mask that is compiled in.
     std::vector<Update> updates;
     Halide::RDom dims;
 };

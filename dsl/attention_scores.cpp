@@ -19,11 +19,12 @@ namespace {
 Expr packed_channel(const AttentionInputs &in, const Products &products, const Func &x, const Expr &d,
                     const std::function<Expr(const Expr &)> &channel) {
     if (!products.pairs) return channel(d);
-    const bool rounded = x.type().is_bfloat() && !in.positioning, even = can_prove(in.head_dim % 2 == 0);
+    const bool rounded = x.type().is_bfloat() && !in.positioning, exact = can_prove(in.head_dim == 2 * products.packed(in.head_dim));
     return products.pack([&](int which) {
+        const bool inside = exact || (which == 0 && products.multiple == 1);
         Expr c = which == 0 ? d : d + products.packed(in.head_dim);
-        Expr inside = channel(which == 0 || even ? c : min(c, in.head_dim - 1)), term = rounded ? inside : round_to_bfloat16(inside);
-        return which == 0 || even ? term : select(c < in.head_dim, term, 0.0f);
+        Expr own = channel(inside ? c : min(c, in.head_dim - 1)), term = rounded ? own : round_to_bfloat16(own);
+        return inside ? term : select(c < in.head_dim, term, 0.0f);
     });
 }
 
@@ -40,19 +41,31 @@ Expr packed_value(const AttentionInputs &in, const Blocking &blocking, const Exp
     });
 }
 
-// Integers order |v| as floats do, with Inf and NaN on top, and no floating-point assumption can hide a NaN from them.
-void declare_value_bits(Operands &o, const Blocking &blocking, const KeyRanges &ranges) {
-    const int step = blocking.value_step, depth = blocking.products.depth(), slack = blocking.keys_per_panel;
+// A pair of bf16 with zeros for Inf and NaN.
+Expr finite_pair(const Expr &pair) {
+    auto half = [&](const Expr &all, const Expr &exponent) { return select((pair & exponent) == exponent, Expr(0u), pair & all); };
+    return half(Expr(0xffffu), Expr(0x7f80u)) | half(Expr(0xffff0000u), Expr(0x7f800000u));
+}
+
+// Integers order |v| as floats do, with Inf and NaN on top, and no floating-point assumption can hide a NaN from them. Where the copies
+// hold no such values, v is looked at where the caller has it.
+void declare_value_bits(Operands &o, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges,
+                        const std::function<Expr(const Expr &)> &source, const Expr &padded_value_dim) {
+    const bool copied = blocking.values_together == 1;
+    const int step = blocking.value_step, depth = copied ? blocking.products.depth() : 1, slack = blocking.keys_per_panel;
     Halide::Var each("each");
+    o.value_steps = RDom(0, padded_value_dim / step, 0, blocking.keys_of_panels() / depth, "value_steps");
     only_keys_of_task(o.value_steps, ranges, block * blocking.keys_per_block + o.value_steps.y * depth - slack, 2 * slack);
-    Expr packed = o.value(o.value_steps.x * step + each, o.value_steps.y, block, task, head, batch);
+    const Expr channel = o.value_steps.x * step + each;
+    const Expr given = as_float(in.value(min(channel, in.value_dim - 1), source(o.value_steps.y), head / in.heads_per_group, batch));
+    const Expr bits =
+        copied ? blocking.products.magnitude_bits(o.value(channel, o.value_steps.y, block, task, head, batch)) : magnitude_bits(given);
     o.value_lane(each, block, task, head, batch) = 0;
-    o.value_lane(each, block, task, head, batch) =
-        max(o.value_lane(each, block, task, head, batch), blocking.products.magnitude_bits(packed));
-    Expr bits = 0;
+    o.value_lane(each, block, task, head, batch) = max(o.value_lane(each, block, task, head, batch), bits);
+    Expr all = 0;
     for (int lane = 0; lane < step; lane++)
-        bits = max(bits, o.value_lane(lane, block, task, head, batch));
-    o.value_bits(block, task, head, batch) = bits;
+        all = max(all, o.value_lane(lane, block, task, head, batch));
+    o.value_bits(block, task, head, batch) = all;
 }
 
 } // namespace
@@ -60,15 +73,10 @@ void declare_value_bits(Operands &o, const Blocking &blocking, const KeyRanges &
 Operands operands(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Expr &padded_value_dim) {
     const Products &products = blocking.products;
     const Expr keys = blocking.keys_per_block, held_keys = blocking.keys_of_panels();
-    const Expr packed_keys = held_keys / products.depth();
-    const int step = blocking.value_step, depth = products.depth(), slack = blocking.keys_per_panel;
-    Operands o{Func("query_lines"),
-               Func("packed_query"),
-               Func("key_block"),
-               Func("value_block"),
-               Func("value_lane"),
-               Func("value_bits"),
-               RDom(0, padded_value_dim / step, 0, packed_keys, "value_steps")};
+    const int depth = products.depth(), slack = blocking.keys_per_panel, together = blocking.values_together;
+    Operands o;
+    o.query_lines = Func("query_lines"), o.query = Func("packed_query"), o.key = Func("key_block"), o.value_words = Func("value_words");
+    o.value = Func("value_block"), o.value_lane = Func("value_lane"), o.value_bits = Func("value_bits");
 
     const int width = Operands::line_width;
     Halide::Var dim_of_line("dim_of_line"), line("line");
@@ -82,13 +90,15 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
     // Whole panels are copied, so a few keys on either side of the task's own come along. Past the last key it is repeated: its
     // scores are masked. Only what is needed is defined.
     auto source = [&](const Expr &k) { return min(Halide::likely(block * keys + k), in.keys - 1); };
-    const auto of_task = [&](const Expr &begin) { return is_of_task(ranges, begin - slack, 2 * slack); };
+    const auto of_task = [&](const Expr &begin, int count) { return is_of_task(ranges, begin - slack, count - 1 + 2 * slack); };
     o.key(dim, key, block, task, head, batch) = defined_if(
-        of_task(block * keys + key),
+        of_task(block * keys + key, 1),
         packed_channel(in, products, in.key, dim, [&](const Expr &channel) { return in.key_channel(channel, source(key), head, batch); }));
-    o.value(dim, key, block, task, head, batch) =
-        defined_if(of_task(block * keys + key * depth), packed_value(in, blocking, padded_value_dim, source, key));
-    declare_value_bits(o, blocking, ranges);
+    const Expr packed = packed_value(in, blocking, padded_value_dim, source, key);
+    o.value_words(dim, key, block, task, head, batch) = together > 1 ? finite_pair(packed) : packed;
+    const Expr value = o.value_words(dim, key, block, task, head, batch), first = block * keys + key / together * (together * depth);
+    o.value(dim, key, block, task, head, batch) = defined_if(of_task(first, together * depth), value);
+    declare_value_bits(o, in, blocking, ranges, source, padded_value_dim);
     return o;
 }
 
@@ -136,18 +146,31 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
         return Cell{batch, head, query_of(in, blocking, row), min(block * blocking.keys_per_block + in_block(r), in.keys - 1)};
     };
     const Halide::Var slot("slot");
-    if (blocking.first_rows > 0) s.dims.where(multiplies(blocking, panels, slot));
-    s.dot(row, lane, slot, tile, block, head, batch) = 0.0f;
-    // What comes of asking is 0, and makes no difference.
-    Expr begin = listed_key(blocking, panels, slot);
-    if (blocking.asks_ahead) begin = clamp(begin + next.asked(slot, tile, block, head, batch), 0, blocking.keys_per_block);
-    s.dot(row, lane, slot, tile, block, head, batch) =
-        blocking.products.add(s.dot(row, lane, slot, tile, block, head, batch), operands.query(row, s.dims, tile, head, batch),
-                              operands.key(s.dims, begin + lane, block, tile / blocking.tiles_per_task, head, batch));
+    const auto add_product = [&](const Expr &sum, const Expr &d, const Expr &lane, const Expr &slot) {
+        // What comes of asking is 0, and makes no difference.
+        Expr begin = listed_key(blocking, panels, slot);
+        if (blocking.asks_ahead) begin = clamp(begin + next.asked(slot, tile, block, head, batch), 0, blocking.keys_per_block);
+        return blocking.products.add(sum, operands.query(row, d, tile, head, batch),
+                                     operands.key(d, begin + lane, block, tile / blocking.tiles_per_task, head, batch));
+    };
+    auto dot = [&]() -> Halide::FuncRef { return s.dot(row, lane, slot, tile, block, head, batch); };
+    if (!blocking.scores_in_place) {
+        if (blocking.first_rows > 0) s.dims.where(multiplies(blocking, panels, slot));
+        dot() = 0.0f;
+        dot() = add_product(dot(), s.dims, lane, slot);
+    }
 
     // Each stage runs only where it has something to do, so what is not asked for costs nothing.
     const Expr of_slot = key / panel_keys;
-    at(key) = defined_if(of_slot < listed(panels, Panels::listed_count), s.dot(row, key % panel_keys, of_slot, tile, block, head, batch));
+    const Expr product = blocking.scores_in_place ? Expr(0.0f) : Expr(s.dot(row, key % panel_keys, of_slot, tile, block, head, batch));
+    at(key) = defined_if(of_slot < listed(panels, Panels::listed_count), product);
+    if (blocking.scores_in_place) {
+        RDom terms(0, panel_keys, 0, s.dims.x.extent(), 0, blocking.panels_per_block(), "multiply_keys");
+        terms.where(terms.z < listed(panels, Panels::listed_count));
+        const Expr at_term = terms.z * panel_keys + terms.x;
+        at(at_term) = add_product(at(at_term), terms.y, terms.x, terms.z);
+        s.updates.push_back({Scores::multiply, terms});
+    }
     // The first stage that changes scores gives those of pairs their scale.
     Expr is_scaled = blocking.products.pairs ? Halide::Internal::const_false() : always;
     auto scaled = [&](const RDom &r, const Expr &used) {

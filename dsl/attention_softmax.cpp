@@ -36,25 +36,38 @@ void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &bl
     // them from being fused, as those of the other stages are.
     const Expr asked = select(dropout || !all_finite, listed(panels, Panels::listed_count) * panel_keys, 0);
     b.kept(row, key, tile, block, head, batch) = defined_if(key < asked, branch(dropout, in.dropout.keeps(cell), 1.0f));
-    b.dropped_keys = keys("dropped_keys", all_finite && dropout, depth), b.careful_keys = keys("careful_keys", !all_finite, 1);
+    // Copies that hold finite values alone are multiplied in any case.
+    const bool apart = blocking.values_together > 1;
+    const Expr multiplied = apart ? Halide::Internal::const_true() : all_finite;
+    b.dropped_keys = keys("dropped_keys", multiplied && dropout, depth), b.careful_keys = keys("careful_keys", !all_finite, 1);
     auto output = [&]() -> Halide::FuncRef { return b.output(row, dim, tile, block, head, batch); };
     output() = 0.0f;
     for (const SlotsOfRows &slots : slots_of_rows(blocking, panels)) {
         RDom r(0, panel_keys / depth, 0, blocking.panels_per_block(), "finite_keys_" + std::to_string(b.finite_keys.size()));
-        r.where(slots.begin <= r.y && r.y < select(all_finite && !dropout, slots.end, 0));
+        r.where(slots.begin <= r.y && r.y < select(multiplied && !dropout, slots.end, 0));
         r.where(slots.rows);
         output() = products.add(output(), at(b.weight, slot_key(r, depth)), value(r.y, r.x));
         b.finite_keys.push_back(r);
     }
-    Expr dropped = slot_key(b.dropped_keys, depth), careful = slot_key(b.careful_keys, 1);
+    // The second key of a pair first, as the instruction for pairs adds them up.
+    const Expr slot = b.careful_keys.y, nth = b.careful_keys.x;
+    const Expr in_panel = products.pairs ? clamp(nth + 1 - 2 * (nth % 2), 0, panel_keys - 1) : nth;
+    Expr dropped = slot_key(b.dropped_keys, depth), careful = slot * panel_keys + in_panel;
     Expr dropped_weight =
         products.pack([&](int which) { return products.unpack(at(b.weight, dropped), which) * at(b.kept, dropped * depth + which); });
     output() = products.add(output(), dropped_weight, value(b.dropped_keys.y, b.dropped_keys.x));
 
     Expr kept = at(b.kept, careful);
     Expr weight = products.unpack(at(b.weight, careful / depth), careful % depth) * kept;
-    Expr careful_value = products.unpack(value(b.careful_keys.y, b.careful_keys.x / depth), b.careful_keys.x % depth);
-    output() += weight * guarded_value(careful_value, at(scores.masked, careful), kept);
+    if (!apart) {
+        Expr careful_value = products.unpack(value(slot, in_panel / depth), in_panel % depth);
+        output() += weight * guarded_value(careful_value, at(scores.masked, careful), kept);
+        return;
+    }
+    const Expr token = min(block * blocking.keys_per_block + listed_key(blocking, panels, slot) + in_panel, in.keys - 1);
+    const Expr given = as_float(in.value(min(dim, in.value_dim - 1), token, head / in.heads_per_group, batch));
+    const Expr with = output() + weight * guarded_value(given, at(scores.masked, careful), kept);
+    output() = select(magnitude_bits(given) >= Operands::infinite_bits, with, output());
 }
 
 } // namespace
@@ -63,26 +76,24 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
                        const Scores &scores) {
     const Products &products = blocking.products;
     const int panel_keys = blocking.keys_per_panel, packed_keys = panel_keys / products.depth();
+    const int apart = blocking.lanes_apart > 0 ? blocking.lanes_apart : panel_keys, sums_apart = std::min(apart, packed_keys);
     BlockState b;
     b.lane_maximum = Func("lane_maximum"), b.maximum = Func("block_maximum"), b.weight = Func("weight");
     b.exponent = Func("exponent");
     b.lane_sum = Func("lane_sum"), b.sum = Func("block_sum"), b.kept = Func("kept"), b.output = Func("block_output");
-    auto slots = [&](const char *name) {
-        RDom r(0, blocking.panels_per_block(), name);
-        r.where(r < listed(panels, Panels::listed_count));
-        return r;
-    };
+    auto slots = [&](const char *name, int lanes) { return listed_keys(blocking, panels, name, Halide::Internal::const_true(), lanes); };
     auto score = [&](const Expr &k) { return scores.masked(row, k, tile, block, head, batch); };
     auto weight = [&](const Expr &k) -> Halide::FuncRef { return b.weight(row, k, tile, block, head, batch); };
     auto by_lane = [&](const Func &f, const Expr &l) -> Halide::FuncRef { return f(row, l, tile, block, head, batch); };
     auto over_all = [&](const Func &f) -> Halide::FuncRef { return f(row, tile, block, head, batch); };
 
-    // Maxima and sums are kept a lane of the panel apart, so that no step waits for the one before.
-    b.maximum_slots = slots("maximum_slots");
+    // Maxima and sums are kept in lanes apart, so that no step waits for the one before.
+    b.maximum_slots = slots("maximum_slots", apart);
     by_lane(b.lane_maximum, lane) = masked_score();
-    by_lane(b.lane_maximum, lane) = max(by_lane(b.lane_maximum, lane), score(b.maximum_slots * panel_keys + lane));
+    by_lane(b.lane_maximum, lane) =
+        max(by_lane(b.lane_maximum, lane), score(b.maximum_slots.y * panel_keys + b.maximum_slots.x * apart + lane));
     // As updates, since of one expression the compiler makes sums in another order.
-    b.lanes = RDom(0, panel_keys, "lanes"), b.sum_lanes = RDom(0, packed_keys, "sum_lanes");
+    b.lanes = RDom(0, apart, "lanes"), b.sum_lanes = RDom(0, sums_apart, "sum_lanes");
     over_all(b.maximum) = masked_score();
     over_all(b.maximum) = max(over_all(b.maximum), by_lane(b.lane_maximum, b.lanes));
 
@@ -97,11 +108,12 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
                                         : relative_weight(score(key), over_all(b.maximum), base2);
     weight(key) = defined_if(key < listed(panels, Panels::listed_count) * packed_keys, weighed);
 
-    b.sum_slots = slots("sum_slots");
+    b.sum_slots = slots("sum_slots", products.depth() * sums_apart);
     by_lane(b.lane_sum, lane) = 0.0f;
     // The sum is that of the weights as the product takes them, so that rounding them cancels.
     Expr one = products.pack([](int) { return Expr(1.0f); });
-    by_lane(b.lane_sum, lane) = products.add(by_lane(b.lane_sum, lane), weight(b.sum_slots * packed_keys + lane), one);
+    const Expr summed = b.sum_slots.y * packed_keys + b.sum_slots.x * sums_apart + lane;
+    by_lane(b.lane_sum, lane) = products.add(by_lane(b.lane_sum, lane), weight(summed), one);
     over_all(b.sum) = 0.0f;
     over_all(b.sum) += by_lane(b.lane_sum, b.sum_lanes);
 

@@ -32,13 +32,17 @@ struct Products {
 
     bool pairs = false; // operands are pairs of bf16
     Add add_pair;       // as add_pair_product
+    int multiple = 1;   // what is packed comes in multiples of so many, with zeros past the last term
 
     /** Terms of a sum that are added at once. */
     int depth() const { return pairs ? 2 : 1; }
     /** What operands are stored as. */
     Halide::Type type() const { return pairs ? Halide::Type(Halide::UInt(32)) : Halide::Type(Halide::Float(32)); }
     /** `count` terms, packed: how many. */
-    Halide::Expr packed(const Halide::Expr &count) const { return pairs ? (count + 1) / 2 : count; }
+    Halide::Expr packed(const Halide::Expr &count) const {
+        const int at_once = depth() * multiple;
+        return (count + (at_once - 1)) / at_once * multiple;
+    }
     /** term(0), or the pair of term(0) and term(1): numbers of bf16 as f32, of which only the upper 16 bits are kept. */
     Halide::Expr pack(const Term &term) const;
     /** Term `which` of what was packed, as f32. */

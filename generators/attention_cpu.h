@@ -202,7 +202,7 @@ public:
 
     /** Called after generate(): the pipeline is known only then. */
     void schedule() {
-        schedules::add_passes(this->get_pipeline(), declared);
+        schedules::add_passes(this->get_pipeline(), declared, schedules::machine(this->get_target(), this->dtype));
         dsl::lower_prefetches(this->get_pipeline());
         dsl::lower_side_outputs(this->get_pipeline(), declared.side_outputs());
     }

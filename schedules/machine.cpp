@@ -12,6 +12,8 @@ Machine machine(const Halide::Target &target, const Halide::Type &dtype) {
     if (target.has_gpu_feature()) return {"cuda", 32, 255, true, false};
     if (target.has_feature(Halide::Target::AVX512_Zen5)) return {"x86-64-avx512_zen5", 16, 32, true, dtype.is_bfloat()};
     if (target.has_feature(Halide::Target::AVX512_Zen4)) return {"x86-64-avx512_bf16", 16, 32, true, dtype.is_bfloat()};
+    if (target.has_feature(Halide::Target::AVX512_SapphireRapids) && dtype.is_bfloat())
+        return {"x86-64-avx512_amx", 16, 32, true, true, true};
     if (target.has_feature(Halide::Target::AVX512_Skylake)) return {"x86-64-avx512", 16, 32, true, false};
     if (target.has_feature(Halide::Target::AVX2)) return {"x86-64-avx2", 8, 16, true, false};
     return {"x86-64", 4, 16, false, false};

@@ -10,11 +10,13 @@
 namespace attune::schedules {
 
 struct Machine {
-    std::string name; // of the tuned sizes: "x86-64-avx512_zen5", "x86-64-avx512_bf16", "x86-64-avx512", "x86-64-avx2", "x86-64" or "cuda"
-    int float_lanes;  // f32 in a vector register, or threads of a warp
-    int vector_registers; // of them
-    bool fused;           // whether it multiplies and adds in one instruction
-    bool bfloat16_pairs;  // whether one instruction adds the products of two pairs of bf16
+    std::string name;            // of the tuned sizes: "x86-64-avx512_zen5", "x86-64-avx512_bf16", "x86-64-avx512_amx", "x86-64-avx512",
+                                 // "x86-64-avx2", "x86-64" or "cuda"
+    int float_lanes;             // f32 in a vector register, or threads of a warp
+    int vector_registers;        // of them
+    bool fused;                  // whether it multiplies and adds in one instruction
+    bool bfloat16_pairs;         // whether one instruction adds the products of two pairs of bf16
+    bool bfloat16_tiles = false; // whether one multiplies matrices of such pairs (AMX)
 };
 
 /** Whose schedules a target takes: "x86" or "cuda". Those for CUDA may run as OpenCL too, which needs no GPU. */

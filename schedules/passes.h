@@ -6,18 +6,24 @@
 #include "dsl/attention.h"
 #include "schedules/ask_for_stores.h"
 #include "schedules/lift_conditions.h"
+#include "schedules/machine.h"
+#include "schedules/turn_squares.h"
 #include "schedules/unswitch_loops.h"
+#include "schedules/x86/tile_products.h"
 
 namespace attune::schedules {
 
-inline void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attention) {
+inline void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attention, const Machine &machine) {
     pipeline.add_custom_lowering_pass(new LiftConditions(attention.fold.state, 0));
     // A tile's output goes where nothing was read or written before: while one is stored, that of the next is asked for.
     const int token_axis = 1;
     if (attention.blocking.asks_ahead)
         pipeline.add_custom_lowering_pass(new AskForStores(attention.output, token_axis, attention.blocking.rows_per_tile));
     // Which rows of a tile are multiplied is the same for all channels.
-    pipeline.add_custom_lowering_pass(new UnswitchLoops(attention.scores.dot, 0));
+    if (attention.blocking.first_rows > 0) pipeline.add_custom_lowering_pass(new UnswitchLoops(attention.scores.dot, 0));
+    if (!machine.bfloat16_tiles) return;
+    pipeline.add_custom_lowering_pass(new x86::TileProducts);
+    pipeline.add_custom_lowering_pass(new TurnSquares(attention.operands.value_words));
 }
 
 } // namespace attune::schedules

@@ -42,6 +42,7 @@ std::string target_text(const attune_kernel &kernel, const std::string &target) 
     if (kernel.device == ATTUNE_CUDA) return target;
     if (target.find("avx512_zen5") != std::string::npos) return "avx512_zen5";
     if (target.find("avx512_zen4") != std::string::npos) return "avx512_bf16";
+    if (target.find("avx512_sapphirerapids") != std::string::npos) return "avx512_amx";
     for (const char *name : {"avx512", "avx2"})
         if (target.find(name) != std::string::npos) return name;
     return "x86-64";

@@ -4,11 +4,15 @@
 #include <cstdlib>
 #include <string_view>
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 namespace attune::runtime {
 
 namespace {
 
-constexpr CpuClass classes[] = {CpuClass::x86_64, CpuClass::avx2, CpuClass::avx512, CpuClass::avx512_bf16, CpuClass::avx512_zen5};
+constexpr CpuClass classes[] = {CpuClass::x86_64,     CpuClass::avx2,        CpuClass::avx512,
+                                CpuClass::avx512_amx, CpuClass::avx512_bf16, CpuClass::avx512_zen5};
 
 /** AMD's family 0x1A, or a later one. */
 bool is_zen5() {
@@ -18,12 +22,27 @@ bool is_zen5() {
     return family >= 0x1a;
 }
 
+/** Whether the CPU has tiles and multiplies those of bf16, the operating system saves them, and lets this process use them: Linux gives
+ * them to those that ask. Asked once, for all threads. True too where the program emulates them. */
+bool has_tiles() {
+    static const bool has = [] {
+        if (attune_emulates_tiles && attune_emulates_tiles()) return true;
+        unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+        constexpr unsigned amx_bf16 = 1u << 22, amx_tile = 1u << 24;
+        if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0 || (edx & amx_bf16) == 0 || (edx & amx_tile) == 0) return false;
+        constexpr long request_permission = 0x1023, tile_data = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+        return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+    }();
+    return has;
+}
+
 /** Halide's names of sets of AVX-512 that the classes before avx512_bf16 don't settle. Knight's Landing's and unknown ones are taken as not
  * there. */
 bool has_extension(std::string_view feature) {
     if (feature == "avx512_cannonlake") return __builtin_cpu_supports("avx512ifma") && __builtin_cpu_supports("avx512vbmi");
     if (feature == "avx512_zen5") return has_extension("avx512_zen4") && __builtin_cpu_supports("avxvnni") && is_zen5();
-    if (feature == "avx512_zen4" || feature == "avx512_sapphirerapids")
+    if (feature == "avx512_sapphirerapids") return has_extension("avx512_zen4") && has_tiles();
+    if (feature == "avx512_zen4")
         return has_extension("avx512_cannonlake") && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16") &&
                __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512bitalg");
     return feature.substr(0, 7) != "avx512_" || feature == "avx512_skylake";
@@ -55,9 +74,10 @@ struct Choice {
 
 Choice choose() {
     const CpuClass offered = offered_class();
-    Choice choice = {fastest_class(offered, __builtin_cpu_is("amd")), ""};
+    const bool tiles = has_extension("avx512_sapphirerapids");
+    Choice choice = {fastest_class(offered, tiles, __builtin_cpu_is("amd")), ""};
     const char *setting = std::getenv("ATTUNE_CPU");
-    if (setting && !lower_class(setting, offered, choice.cpu)) choice.rejected = setting[0] ? setting : "empty";
+    if (setting && !lower_class(setting, offered, tiles, choice.cpu)) choice.rejected = setting[0] ? setting : "empty";
     return choice;
 }
 
@@ -69,6 +89,7 @@ const Choice &choice() {
 CpuClass class_of_feature(std::string_view feature) {
     if (feature == "avx512_zen5") return CpuClass::avx512_zen5;
     if (feature == "avx512_zen4") return CpuClass::avx512_bf16;
+    if (feature == "avx512_sapphirerapids") return CpuClass::avx512_amx;
     if (feature.substr(0, 6) == "avx512") return CpuClass::avx512;
     return feature.substr(0, 3) == "avx" || feature == "fma" || feature == "f16c" ? CpuClass::avx2 : CpuClass::x86_64;
 }
@@ -85,7 +106,8 @@ bool target_runs_on(std::string_view target, CpuClass cpu) {
     take(target, '-'); // "x86"
     while (!target.empty()) {
         const std::string_view feature = take(target, '-');
-        if (class_of_feature(feature) > cpu || !has_extension(feature)) return false;
+        const CpuClass needed = class_of_feature(feature);
+        if (needed > cpu || (needed == CpuClass::avx512_amx && cpu != needed) || !has_extension(feature)) return false;
     }
     return true;
 }
@@ -98,6 +120,8 @@ const char *name_of(CpuClass cpu) {
         return "avx512_zen5";
     case CpuClass::avx512_bf16:
         return "avx512_bf16";
+    case CpuClass::avx512_amx:
+        return "avx512_amx";
     case CpuClass::avx512:
         return "avx512";
     case CpuClass::avx2:
@@ -108,23 +132,28 @@ const char *name_of(CpuClass cpu) {
     return "x86-64";
 }
 
-bool lower_class(const char *setting, CpuClass offered, CpuClass &lowered) {
+bool lower_class(const char *setting, CpuClass offered, bool tiles, CpuClass &lowered) {
     for (CpuClass cpu : classes) {
         if (std::string_view(setting) != name_of(cpu)) continue;
         lowered = cpu < offered ? cpu : offered;
+        if (lowered == CpuClass::avx512_amx && !tiles) lowered = CpuClass::avx512;
         return true;
     }
     return false;
 }
 
 // On Emerald Rapids vdpbf16ps is issued every other cycle, beside two f32 multiply-adds a cycle: 89 GFLOP/s against 179.
-CpuClass fastest_class(CpuClass offered, bool amd) { return offered >= CpuClass::avx512_bf16 && !amd ? CpuClass::avx512 : offered; }
+CpuClass fastest_class(CpuClass offered, bool tiles, bool amd) {
+    if (offered < CpuClass::avx512_bf16 || amd) return offered;
+    return tiles ? CpuClass::avx512_amx : CpuClass::avx512;
+}
 
 CpuClass cpu_class() { return choice().cpu; }
 
 Status check_cpu_setting() {
     ATTUNE_REQUIRE(choice().rejected.empty(),
-                   "the environment's ATTUNE_CPU is {}; it must be avx512_zen5, avx512_bf16, avx512, avx2 or x86-64", choice().rejected);
+                   "the environment's ATTUNE_CPU is {}; it must be avx512_zen5, avx512_bf16, avx512_amx, avx512, avx2 or x86-64",
+                   choice().rejected);
     return {};
 }
 

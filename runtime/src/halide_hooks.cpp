@@ -94,14 +94,14 @@ template <size_t Count> bool has_any(int count, const uint64_t *features, const 
     return std::any_of(wanted, wanted + Count, [&](halide_target_feature_t feature) { return has_feature(count, features, feature); });
 }
 
-/** Halide's check without what the classes from avx512_bf16 on settle: Halide looks for these sets by CPU family, and overlooks them on
+/** Halide's check without what the classes from avx512_amx on settle: Halide looks for these sets by CPU family, and overlooks them on
  * Intel's. */
 int others_can_be_used(int count, const uint64_t *features) {
     std::array<uint64_t, 8> others{};
     const int words = std::min<int>(count, others.size());
     std::copy_n(features, words, others.begin());
-    for (halide_target_feature_t settled :
-         {halide_target_feature_avx512_cannonlake, halide_target_feature_avx512_zen4, halide_target_feature_avx512_zen5})
+    for (halide_target_feature_t settled : {halide_target_feature_avx512_cannonlake, halide_target_feature_avx512_zen4,
+                                            halide_target_feature_avx512_zen5, halide_target_feature_avx512_sapphirerapids})
         if (settled / 64 < words) others[settled / 64] &= ~(uint64_t{1} << (settled % 64));
     return halide_default_can_use_target_features(words, others.data());
 }
@@ -119,9 +119,10 @@ int can_use_target_features(int count, const uint64_t *features) {
                                                 halide_target_feature_f16c};
     if (cpu_class() < CpuClass::avx512_zen5 && has_feature(count, features, halide_target_feature_avx512_zen5)) return 0;
     if (cpu_class() < CpuClass::avx512_bf16 && has_feature(count, features, halide_target_feature_avx512_zen4)) return 0;
+    if (cpu_class() != CpuClass::avx512_amx && has_feature(count, features, halide_target_feature_avx512_sapphirerapids)) return 0;
     if (cpu_class() < CpuClass::avx512 && has_any(count, features, avx512)) return 0;
     if (cpu_class() < CpuClass::avx2 && has_any(count, features, avx2)) return 0;
-    if (cpu_class() >= CpuClass::avx512_bf16) return others_can_be_used(count, features);
+    if (cpu_class() >= CpuClass::avx512_amx) return others_can_be_used(count, features);
     return halide_default_can_use_target_features(count, features);
 }
 

@@ -6,6 +6,7 @@
 #include "schedules/schedules.h"
 #include "schedules/x86/loops.h"
 #include "schedules/x86/pairs.h"
+#include "schedules/x86/tile_products.h"
 
 namespace attune::schedules::x86 {
 
@@ -184,52 +185,78 @@ private:
     }
 
     void key_and_value_blocks() const {
-        for (Func f : {a.operands.key, a.operands.value})
+        const dsl::Operands &o = a.operands;
+        for (Func f : {o.key, o.value, o.value_lane, o.value_bits})
             per_block(f);
-        Func keys = a.operands.key, values = a.operands.value;
+        Func keys = o.key, values = o.value;
         keys.bound_extent(key, a.blocking.keys_of_panels());
-        values.bound_extent(key, packed(a.blocking.keys_of_panels()));
-        copied(a.operands.key);
-        copied(a.operands.value);
-        Func value = a.operands.value, lane_bits = a.operands.value_lane, bits = a.operands.value_bits;
-        value.bound_extent(dim, a.padded_value_dim);
-        per_block(lane_bits);
+        values.bound_extent(key, packed(a.blocking.keys_of_panels())).bound_extent(dim, a.padded_value_dim);
+        copied(keys);
+        if (a.blocking.values_together > 1)
+            turned_values();
+        else
+            copied(values);
+        Func lane_bits = o.value_lane;
         const Var each = lane_bits.args()[0];
         lane_bits.bound_extent(each, a.blocking.value_step).vectorize(each);
-        lane_bits.update().reorder(each, a.operands.value_steps.x, a.operands.value_steps.y).vectorize(each);
-        per_block(bits);
+        lane_bits.update().reorder(each, o.value_steps.x, o.value_steps.y).vectorize(each);
+    }
+
+    // Whole lines of some keys, and then, of each channel, these keys.
+    void turned_values() const {
+        Func words = a.operands.value_words, values = a.operands.value;
+        const Var group("group"), in_group("in_group");
+        values.reorder_storage(key, dim, block, task, head, batch)
+            .split(key, group, in_group, a.blocking.values_together)
+            .split(dim, dim_outer, dim_inner, lanes)
+            .reorder(in_group, dim_inner, dim_outer, group)
+            .vectorize(in_group); // by TurnSquares
+        words.compute_at(values, group).bound_extent(key, a.blocking.values_together).bound_extent(dim, a.padded_value_dim);
+        words.vectorize(dim, lanes);
+        by_pages(values);
     }
 
     void copied(Func f) const {
         f.vectorize(dim, lanes, TailStrategy::GuardWithIf);
         if (whole_vectors(a.scores.dims.x.extent()) && whole_vectors(a.padded_value_dim)) f.unroll(dim);
-        if (a.inputs.pages.several.defined()) f.specialize(a.inputs.pages.several);
+        by_pages(f);
+    }
+
+    void by_pages(Func copy) const {
+        if (a.inputs.pages.several.defined()) copy.specialize(a.inputs.pages.several);
     }
 
     void scores() const {
         const dsl::Scores &s = a.scores;
-        Func masked = s.masked, dot = s.dot;
+        Func masked = s.masked;
         per_tile(s.relative_window);
         Func window = s.relative_window;
         window.vectorize(window.args().front(), lanes, TailStrategy::GuardWithIf);
         per_tile(masked);
         masked.bound_extent(key, a.blocking.keys_per_block);
+        const Var slot("slot"), in_slot("in_slot");
+        Halide::LoopLevel panels(masked, slot); // over which products are made
         for (int i = 0; i < int(s.updates.size()); i++) {
-            rows_innermost(masked, i, s.updates[i].keys, lanes);
+            const auto &[stage, keys] = s.updates[i];
+            if (stage == dsl::Scores::multiply) {
+                masked.update(i).reorder(row, keys.x, keys.y, keys.z); // by TileProducts
+                panels = Halide::LoopLevel(masked, keys.z);
+                continue;
+            }
+            rows_innermost(masked, i, keys, lanes);
             // Each vector of rows then knows its word of the boolean tensor, and its bits.
-            if (s.updates[i].stage == dsl::Scores::attend) masked.update(i).unroll(row);
+            if (stage == dsl::Scores::attend) masked.update(i).unroll(row);
         }
-        const Var slot("slot"), in_slot("in_slot"), slot_of_dot = dot.args()[2];
-        masked.split(key, slot, in_slot, a.blocking.keys_per_panel, TailStrategy::RoundUp)
-            .vectorize(row, lanes)
-            .unroll(row)
-            .unroll(in_slot);
-
+        masked.split(key, slot, in_slot, a.blocking.keys_per_panel, TailStrategy::RoundUp).vectorize(row, lanes);
         if (a.blocking.asks_ahead) {
             per_tile(a.next.tokens);
             Func asked = a.next.asked;
-            asked.compute_at(masked, slot).bound_extent(asked.args()[0], 1).update().unscheduled();
+            asked.compute_at(panels).bound_extent(asked.args()[0], 1).update().unscheduled();
         }
+        if (a.blocking.scores_in_place) return;
+        masked.unroll(row).unroll(in_slot);
+        Func dot = s.dot;
+        const Var slot_of_dot = dot.args()[2];
         dot.compute_at(masked, slot).bound_extent(slot_of_dot, 1).bound_extent(row, rows).bound_extent(lane, a.blocking.keys_per_panel);
         dot.vectorize(row, lanes).unroll(row).unroll(lane);
         dot.update().reorder(row, lane, s.dims).vectorize(row, lanes).unroll(row).unroll(lane);
@@ -237,8 +264,8 @@ private:
 
     void block_state() const {
         const dsl::BlockState &p = a.partial;
-        over_lanes(p.maximum, p.lane_maximum, p.maximum_slots, p.lanes, a.blocking.keys_per_panel);
-        over_lanes(p.sum, p.lane_sum, p.sum_slots, p.sum_lanes, packed(a.blocking.keys_per_panel));
+        over_lanes(p.maximum, p.lane_maximum, p.maximum_slots, p.lanes);
+        over_lanes(p.sum, p.lane_sum, p.sum_slots, p.sum_lanes);
 
         Func weight = p.weight, kept = p.kept, output = p.output;
         per_tile(weight), per_tile(kept);
@@ -260,7 +287,9 @@ private:
         std::vector<Halide::RDom> stages = p.finite_keys;
         stages.insert(stages.end(), {p.dropped_keys, p.careful_keys});
         for (int i = 0; i < int(stages.size()); i++) {
-            output.update(i).reorder(row, dim, stages[i].x, stages[i].y).vectorize(row, lanes).unroll(row).unroll(dim);
+            output.update(i).reorder(row, dim, stages[i].x, stages[i].y);
+            if (machine.bfloat16_tiles && i < finite_stages) continue;
+            output.update(i).vectorize(row, lanes).unroll(row).unroll(dim);
             // Unfused additions in a row the compiler sums in another order, and then blocks with NaN in masked values would differ in a
             // bit.
             if (machine.fused && i < finite_stages) output.update(i).unroll(stages[i].x, 3);
@@ -268,12 +297,12 @@ private:
     }
 
     // Lanes of a panel side by side in registers, then over the lanes.
-    void over_lanes(Func over_all, Func by_lane, const Halide::RDom &panels, const Halide::RDom &over, const Halide::Expr &width) const {
+    void over_lanes(Func over_all, Func by_lane, const Halide::RDom &keys, const Halide::RDom &over) const {
         per_tile(over_all);
         over_all.vectorize(row, lanes).unroll(row).update().reorder(row, over).vectorize(row, lanes).unroll(row).unroll(over);
         per_tile(by_lane);
-        by_lane.bound_extent(lane, width).vectorize(row, lanes).unroll(row).unroll(lane);
-        by_lane.update().reorder(row, lane, panels).vectorize(row, lanes).unroll(row).unroll(lane);
+        by_lane.bound_extent(lane, over.x.extent()).vectorize(row, lanes).unroll(row).unroll(lane);
+        by_lane.update().reorder(row, lane, keys.x, keys.y).vectorize(row, lanes).unroll(row).unroll(lane).unroll(keys.x);
     }
 };
 
@@ -281,10 +310,12 @@ private:
 
 dsl::Blocking flash_blocking(const Machine &machine, int head_dim, const Halide::Expr &) {
     const Tiles tiles = tuned_tiles(machine, "flash", head_dim);
-    const dsl::Products products = machine.bfloat16_pairs ? dsl::Products{true, vdpbf16ps} : dsl::Products{};
+    dsl::Products products = machine.bfloat16_pairs ? dsl::Products{true, vdpbf16ps} : dsl::Products{};
+    if (machine.bfloat16_tiles) products.multiple = tile_words;
     dsl::Blocking blocking{tiles.rows_per_tile, tiles.tiles_per_task, tiles.keys_per_block, tiles.keys_per_panel};
-    if (machine.float_lanes < tiles.rows_per_tile) blocking.first_rows = machine.float_lanes;
+    if (machine.float_lanes < tiles.rows_per_tile && !machine.bfloat16_tiles) blocking.first_rows = machine.float_lanes;
     blocking.asks_ahead = true;
+    if (machine.bfloat16_tiles) blocking.scores_in_place = true, blocking.lanes_apart = 4, blocking.values_together = tile_words;
     blocking.value_step = tiles.value_step, blocking.products = products, blocking.side_outputs = true;
     return blocking;
 }

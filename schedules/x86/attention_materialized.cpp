@@ -47,8 +47,8 @@ void scores(const dsl::Attention &a, int lanes) {
 void softmax_and_output(const dsl::Attention &a, int lanes) {
     const dsl::BlockState &p = a.partial;
     Func output = p.output, state = a.fold.state, lane_maximum = p.lane_maximum, lane_sum = p.lane_sum;
-    lane_maximum.update().reorder(row, lane, p.maximum_slots).vectorize(row, lanes);
-    lane_sum.update().reorder(row, lane, p.sum_slots).vectorize(row, lanes);
+    lane_maximum.update().reorder(row, lane, p.maximum_slots.x, p.maximum_slots.y).vectorize(row, lanes);
+    lane_sum.update().reorder(row, lane, p.sum_slots.x, p.sum_slots.y).vectorize(row, lanes);
     for (Func f : {p.weight, p.kept})
         f.bound_extent(row, a.blocking.rows_per_tile).vectorize(row, lanes);
     const Var dims("dims"), in_dims("in_dims");

@@ -46,6 +46,12 @@ bool is_zen5() {
            std::stoi(text.substr(text.find(':', family) + 1)) >= 26;
 }
 
+bool has_tiles() {
+    std::ifstream info("/proc/cpuinfo");
+    const std::string text((std::istreambuf_iterator<char>(info)), {});
+    return text.find(" amx_tile") != std::string::npos && text.find(" amx_bf16") != std::string::npos;
+}
+
 /** The class asked for, or the machine's own where that is lower: both run everything, so no machine is left out. An emulator's CPU is
  * known beforehand. */
 TEST(CpuClassOfThisRun, IsTheOneAskedFor) {
@@ -63,12 +69,15 @@ TEST(CpuClassOfThisRun, IsTheOneAskedFor) {
         EXPECT_EQ(own, emulated);
         return;
     }
-    const std::vector<std::string> classes = {"x86-64", "avx2", "avx512", "avx512_bf16", "avx512_zen5"};
+    const std::vector<std::string> classes = {"x86-64", "avx2", "avx512", "avx512_amx", "avx512_bf16", "avx512_zen5"};
     const auto rank = [&](const std::string &name) { return std::find(classes.begin(), classes.end(), name) - classes.begin(); };
-    if (asked) {
+    const bool tiles = bf16 && has_tiles();
+    if (asked && (asked != std::string("avx512_amx") || tiles)) {
         EXPECT_EQ(rank(own), std::min(rank(asked), rank(offered))) << own;
+    } else if (asked) {
+        EXPECT_EQ(rank(own), std::min(rank("avx512"), rank(offered))) << own;
     } else {
-        EXPECT_EQ(own, bf16 && !__builtin_cpu_is("amd") ? "avx512" : offered);
+        EXPECT_EQ(own, !bf16 || __builtin_cpu_is("amd") ? offered : tiles ? "avx512_amx" : "avx512");
     }
 }
 
@@ -79,7 +88,7 @@ TEST_P(CpuClass, RefusesAKernelOfAHigherClass) {
     attune_kernel higher = kernel();
     higher.targets = mine == "x86-64" ? "x86-64-linux-sse41-avx-f16c-fma-avx2"
                      : mine == "avx2" ? "x86-64-linux-sse41-avx-f16c-fma-avx2-avx512-avx512_skylake"
-                     : mine == "avx512"
+                     : mine == "avx512" || mine == "avx512_amx"
                          ? "x86-64-linux-sse41-avx-f16c-fma-avx2-avx512-avx512_skylake-avx512_cannonlake-avx512_zen4"
                          : "x86-64-linux-sse41-avx-f16c-fma-avx2-avx512-avx512_skylake-avx512_cannonlake-avx512_zen4-avx512_zen5";
     AttentionDesc desc;

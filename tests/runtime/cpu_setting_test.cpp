@@ -6,7 +6,8 @@
 namespace attune::runtime::cpu_setting_test {
 namespace {
 
-const char *const sentence = "the environment's ATTUNE_CPU is pentium; it must be avx512_zen5, avx512_bf16, avx512, avx2 or x86-64";
+const char *const sentence =
+    "the environment's ATTUNE_CPU is pentium; it must be avx512_zen5, avx512_bf16, avx512_amx, avx512, avx2 or x86-64";
 
 TEST(CpuSetting, ThatNamesNoClassIsRefused) {
     Problem problem;

@@ -17,7 +17,7 @@ struct Flash {
         attention = jit.declare(schedule.shape(machine, head_dim, jit.inputs().keys));
         blocking = attention.blocking;
         schedule.apply(attention, machine);
-        schedules::add_passes(jit.pipeline, attention);
+        schedules::add_passes(jit.pipeline, attention, machine);
     }
 
     void compile() { jit.compile(runnable_targets().front()); }

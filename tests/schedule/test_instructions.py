@@ -19,6 +19,7 @@ AVX2 = "x86-64-linux-sse41-avx-f16c-fma-avx2"
 FLOAT_LANES = {"x86-64-avx512_bf16": 16, "x86-64-avx512": 16, "x86-64-avx2": 8}
 FEATURES = {"x86-64-avx512_bf16": AVX2 + "-avx512-avx512_skylake-avx512_cannonlake-avx512_zen4",
             "x86-64-avx512_zen5": AVX2 + "-avx512-avx512_skylake-avx512_cannonlake-avx512_zen4-avx512_zen5",
+            "x86-64-avx512_amx": AVX2 + "-avx512-avx512_skylake-avx512_cannonlake-avx512_sapphirerapids",
             "x86-64-avx512": AVX2 + "-avx512-avx512_skylake", "x86-64-avx2": AVX2, "x86-64": "x86-64-linux"}
 # Machine and type of the products looked at, and the instruction that must do them. bf16 without that instruction is f32 inside.
 FMA = r"vfn?madd\d+ps"
@@ -111,6 +112,24 @@ class Products(unittest.TestCase):
                     self.assertGreaterEqual(len(clean), 2, [len(loop) for loop in loops])
 
 
+class Tiles(unittest.TestCase):
+    """With AMX both products are loops over tiles: four sums of 16 x 16 that stay in registers, and as many operands as products."""
+
+    def test_are_loops_of_products_in_registers(self):
+        for kernel in ("", "_d64", "_d128"):
+            with self.subTest(kernel=kernel):
+                path = object_of("x86-64-avx512_amx", f"attention_flash_bf16{kernel}")
+                loops = [[mnemonic for _, mnemonic, _ in loop] for loop in innermost_loops(path)]
+                loops = [loop for loop in loops if "tdpbf16ps" in loop]
+                self.assertEqual(len(loops), 2)
+                for loop in loops:
+                    self.assertEqual(loop.count("tdpbf16ps") % 4, 0)
+                    self.assertEqual(loop.count("tileloadd"), loop.count("tdpbf16ps"))
+                    # Scores of a width that is known are stored a panel at a time, in the loop over panels.
+                    self.assertEqual(loop.count("tilestored"), loop.count("tilezero"))
+                    self.assertFalse([mnemonic for mnemonic in loop if mnemonic.startswith("v") or mnemonic == "ldtilecfg"])
+
+
 class NextTask(unittest.TestCase):
     """Flash attention asks for what the next task reads, into the second-level cache, and not between its multiply-adds."""
 
@@ -169,9 +188,10 @@ class LinearLayers(unittest.TestCase):
 
     def test_ask_for_every_panel_into_the_cache_that_a_cpu_wants(self):
         pairs = ("x86-64-avx512_zen5", "x86-64-avx512_bf16")
-        kernels = [("row", machine, dtype) for machine in FEATURES for dtype in ("f32", "bf16")]
-        kernels += [("eight_rows", machine, dtype) for machine in FEATURES for dtype in ("f32", "bf16")]
-        kernels += [(schedule, machine, "bf16") for schedule in ("rows", "tiles") for machine in FEATURES]
+        machines = [machine for machine in FEATURES if machine != "x86-64-avx512_amx"]
+        kernels = [("row", machine, dtype) for machine in machines for dtype in ("f32", "bf16")]
+        kernels += [("eight_rows", machine, dtype) for machine in machines for dtype in ("f32", "bf16")]
+        kernels += [(schedule, machine, "bf16") for schedule in ("rows", "tiles") for machine in machines]
         for schedule, machine, dtype in kernels:
             with self.subTest(schedule=schedule, machine=machine, dtype=dtype):
                 tuned = json.loads((TUNED / f"{machine}.json").read_text())[f"linear_{schedule}"]

@@ -1,0 +1,94 @@
+// The pass that turns squares in registers.
+#include "schedules/turn_squares.h"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace Halide;
+
+constexpr int lanes = 8;
+
+// Rows of `source`, stored whole, as columns: `rows` of them of 24 elements.
+struct Turned {
+    Param<int> rows{"rows"};
+    Func source{"source"}, turned{"turned"};
+    Var x{"x"}, y{"y"};
+
+    Turned() {
+        source(x, y) = x * 100 + y;
+        turned(x, y) = source(y, x) + 7;
+        source.compute_root().bound(x, 0, 24);
+        turned.vectorize(x, lanes).output_buffer().dim(1).set_bounds(0, rows);
+    }
+
+    Pipeline pipeline(bool by_squares) {
+        Pipeline p(turned);
+        if (by_squares) p.add_custom_lowering_pass(new attune::schedules::TurnSquares(source));
+        return p;
+    }
+};
+
+// Vectors that are loaded of a Func: of neighbours, and of others.
+struct Loads : Internal::IRVisitor {
+    explicit Loads(std::string name) : name(std::move(name)) {}
+    std::string name;
+    int whole = 0, gathered = 0;
+
+    static Loads of(Pipeline pipeline, const std::vector<Argument> &arguments, const std::string &name) {
+        Loads found(name);
+        const Module module = pipeline.compile_to_module(arguments, "kernel");
+        for (const auto &function : module.functions())
+            function.body.accept(&found);
+        return found;
+    }
+
+private:
+    using Internal::IRVisitor::visit;
+    void visit(const Internal::Load *op) override {
+        const auto *ramp = op->index.as<Internal::Ramp>();
+        if (op->name == name && ramp) (Internal::is_const_one(ramp->stride) ? whole : gathered)++;
+        IRVisitor::visit(op);
+    }
+};
+
+TEST(TurnSquares, LoadsWholeRows) {
+    Turned plain, squares;
+    const Loads before = Loads::of(plain.pipeline(false), {plain.rows}, plain.source.name());
+    EXPECT_EQ(before.whole, 0);
+    EXPECT_EQ(before.gathered, 1);
+    const Loads after = Loads::of(squares.pipeline(true), {squares.rows}, squares.source.name());
+    EXPECT_EQ(after.whole, lanes);
+    EXPECT_EQ(after.gathered, 1) << "for what is left over";
+}
+
+// Whole squares, some iterations more, and fewer than a square has.
+TEST(TurnSquares, ResultsStayTheSame) {
+    for (int rows : {2 * lanes, 2 * lanes + 5, lanes - 1, 1}) {
+        Turned t;
+        t.rows.set(rows);
+        const Buffer<int> got = t.pipeline(true).realize({3 * lanes, rows});
+        for (int y = 0; y < rows; y++)
+            for (int x = 0; x < 3 * lanes; x++)
+                ASSERT_EQ(got(x, y), y * 100 + x + 7) << "row " << y << " of " << rows << ", column " << x;
+    }
+}
+
+// Vectors of which each begins two elements after the one before aren't columns of a square.
+TEST(TurnSquares, OtherLoadsStayAsTheyAre) {
+    const Var x("x"), y("y");
+    Func source("source"), picked("picked");
+    source(x, y) = x * 100 + y;
+    picked(x, y) = source(2 * y, x);
+    source.compute_root();
+    picked.vectorize(x, lanes);
+    Pipeline p(picked);
+    p.add_custom_lowering_pass(new attune::schedules::TurnSquares(source));
+    const Buffer<int> got = p.realize({lanes, lanes});
+    for (int y = 0; y < lanes; y++)
+        for (int x = 0; x < lanes; x++)
+            ASSERT_EQ(got(x, y), 2 * y * 100 + x);
+    EXPECT_EQ(Loads::of(p, {}, source.name()).whole, 0);
+}
+
+} // namespace
