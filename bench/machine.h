@@ -27,8 +27,9 @@ Rotation rotation_over(double bytes_read, double bytes_held);
 
 /** The rate of multiply-adds, counted as 2 operations each, on `threads` threads at once, by the instruction that kernels of
  * attune_cpu_class() multiply operands of a type with: f32 multiply-adds in the widest vectors, for bf16 vdpbf16ps on the classes
- * avx512_bf16 and avx512_zen5, and products of tiles on avx512_amx. Plain x86-64 has no fused form: there it multiplies, then adds. Sampled in bursts of 5 ms spread over the
- * program's run, so that clocks and neighbours that change meet the peak and what is compared with it alike. */
+ * avx512_bf16 and avx512_zen5, and products of tiles on avx512_amx. Plain x86-64 has no fused form: there it multiplies, then adds.
+ * Sampled in bursts of 5 ms spread over the program's run, so that clocks and neighbours that change meet the peak and what is
+ * compared with it alike. */
 class FmaPeak {
 public:
     explicit FmaPeak(int32_t threads, attune_type type = ATTUNE_F32); // takes some 100 ms
