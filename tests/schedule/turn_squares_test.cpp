@@ -9,6 +9,12 @@ using namespace Halide;
 
 constexpr int lanes = 8;
 
+// Vectors of x, and of each all y one after the other.
+void by_columns(Func f, const Var &x, const Var &y) {
+    const Var outer("outer"), inner("inner");
+    f.split(x, outer, inner, lanes).reorder(inner, y, outer).vectorize(inner);
+}
+
 // Rows of `source`, stored whole, as columns: `rows` of them of 24 elements.
 struct Turned {
     Param<int> rows{"rows"};
@@ -18,8 +24,10 @@ struct Turned {
     Turned() {
         source(x, y) = x * 100 + y;
         turned(x, y) = source(y, x) + 7;
-        source.compute_root().bound(x, 0, 24);
-        turned.vectorize(x, lanes).output_buffer().dim(1).set_bounds(0, rows);
+        source.compute_root();
+        by_columns(turned, x, y);
+        turned.output_buffer().dim(0).set_bounds(0, 3 * lanes);
+        turned.output_buffer().dim(1).set_bounds(0, rows);
     }
 
     Pipeline pipeline(bool by_squares) {
@@ -81,7 +89,7 @@ TEST(TurnSquares, OtherLoadsStayAsTheyAre) {
     source(x, y) = x * 100 + y;
     picked(x, y) = source(2 * y, x);
     source.compute_root();
-    picked.vectorize(x, lanes);
+    by_columns(picked, x, y);
     Pipeline p(picked);
     p.add_custom_lowering_pass(new attune::schedules::TurnSquares(source));
     const Buffer<int> got = p.realize({lanes, lanes});
