@@ -104,6 +104,7 @@ __attribute__((target("amx-tile,amx-bf16"))) float chains_tiles(int64_t steps) {
     };
     const Configuration configuration;
     alignas(64) float tile[16][16] = {};
+    asm volatile("" : : "r"(&configuration), "r"(tile) : "memory"); // both are read whole, which g++ 12's declarations don't say
     _tile_loadconfig(&configuration);
     _tile_zero(0);
     _tile_zero(1);

@@ -52,10 +52,11 @@ Expr finite_pair(const Expr &pair) {
 void declare_value_bits(Operands &o, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges,
                         const std::function<Expr(const Expr &)> &source, const Expr &padded_value_dim) {
     const bool copied = blocking.values_together == 1;
-    const int step = blocking.value_step, depth = copied ? blocking.products.depth() : 1, slack = blocking.keys_per_panel;
+    // Only of copies what lies beside the task's keys is looked at: there it is multiplied, too.
+    const int step = blocking.value_step, depth = copied ? blocking.products.depth() : 1, slack = copied ? blocking.keys_per_panel : 0;
     Halide::Var each("each");
     o.value_steps = RDom(0, padded_value_dim / step, 0, blocking.keys_of_panels() / depth, "value_steps");
-    only_keys_of_task(o.value_steps, ranges, block * blocking.keys_per_block + o.value_steps.y * depth - slack, 2 * slack);
+    only_keys_of_task(o.value_steps, ranges, block * blocking.keys_per_block + o.value_steps.y * depth - slack, copied ? 2 * slack : 1);
     const Expr channel = o.value_steps.x * step + each;
     const Expr given = as_float(in.value(min(channel, in.value_dim - 1), source(o.value_steps.y), head / in.heads_per_group, batch));
     const Expr bits =

@@ -63,7 +63,8 @@ Stmt TurnSquares::visit(const For *op) {
     if (find.loops || !find.load) return IRMutator::visit(op);
     const int size = find.load->type.lanes();
     const Expr step = stride_of(find.first, op->name);
-    if (!step.defined() || !is_const_one(simplify(step))) return op;
+    if (!step.defined() || !is_const_one(simplify(step)) || expr_uses_var(find.stride, op->name) || !is_const_one(find.load->predicate))
+        return op;
 
     const std::string squares = op->name + ".square", name = func + ".square";
     const Expr begin = op->min + Variable::make(Halide::Int(32), squares) * size;

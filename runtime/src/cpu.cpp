@@ -72,11 +72,15 @@ struct Choice {
     std::string rejected; // what ATTUNE_CPU is, if it names no class
 };
 
+// A process that has asked for tiles can't set alternate signal stacks any more that are too small for them: asked only where they'd be
+// used.
 Choice choose() {
     const CpuClass offered = offered_class();
-    const bool tiles = has_extension("avx512_sapphirerapids");
-    Choice choice = {fastest_class(offered, tiles, __builtin_cpu_is("amd")), ""};
+    const bool amd = __builtin_cpu_is("amd");
     const char *setting = std::getenv("ATTUNE_CPU");
+    const bool wanted = setting ? std::string_view(setting) == name_of(CpuClass::avx512_amx) : !amd;
+    const bool tiles = wanted && offered >= CpuClass::avx512_bf16 && has_extension("avx512_sapphirerapids");
+    Choice choice = {fastest_class(offered, tiles, amd), ""};
     if (setting && !lower_class(setting, offered, tiles, choice.cpu)) choice.rejected = setting[0] ? setting : "empty";
     return choice;
 }

@@ -62,7 +62,7 @@ public:
     SignalsBlocked() {
         sigset_t blocked;
         sigfillset(&blocked);
-        for (int fault : {SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP})
+        for (int fault : {SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP})
             sigdelset(&blocked, fault);
         pthread_sigmask(SIG_SETMASK, &blocked, &before_);
     }

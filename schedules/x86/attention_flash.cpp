@@ -211,7 +211,10 @@ private:
             .split(dim, dim_outer, dim_inner, lanes)
             .reorder(in_group, dim_inner, dim_outer, group)
             .vectorize(in_group); // by TurnSquares
-        words.compute_at(values, group).bound_extent(key, a.blocking.values_together).bound_extent(dim, a.padded_value_dim);
+        words.compute_at(values, group)
+            .hoist_storage(tasks(), task_tile)
+            .bound_extent(key, a.blocking.values_together)
+            .bound_extent(dim, a.padded_value_dim);
         words.vectorize(dim, lanes);
         by_pages(values);
     }

@@ -193,7 +193,10 @@ private:
         return For::make(op->name, min, extent, op->for_type, op->partition_policy, op->device_api, body);
     }
 
-    Stmt visit(const IfThenElse *op) override { return IfThenElse::make(substitute(product.lets, op->condition), mutate(op->then_case)); }
+    Stmt visit(const IfThenElse *op) override {
+        if (op->else_case.defined()) refuse(func, "has products of which some are others under a condition");
+        return IfThenElse::make(substitute(product.lets, op->condition), mutate(op->then_case));
+    }
 
     Stmt visit(const Store *op) override {
         if (op != product.store) refuse(func, "stores something else among its products");

@@ -1,4 +1,7 @@
 // Run once for each CPU class that ATTUNE_CPU can lower to (see CMakeLists.txt): right results from that class's kernels.
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -49,7 +52,9 @@ bool is_zen5() {
 bool has_tiles() {
     std::ifstream info("/proc/cpuinfo");
     const std::string text((std::istreambuf_iterator<char>(info)), {});
-    return text.find(" amx_tile") != std::string::npos && text.find(" amx_bf16") != std::string::npos;
+    constexpr long request_permission = 0x1023, tile_data = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+    return text.find(" amx_tile") != std::string::npos && text.find(" amx_bf16") != std::string::npos &&
+           syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
 }
 
 /** The class asked for, or the machine's own where that is lower: both run everything, so no machine is left out. An emulator's CPU is

@@ -105,7 +105,9 @@ int32_t attune_kernel_count(void);
 const attune_kernel *attune_kernel_at(int32_t index);
 
 /* The CPU class kernels run as: "avx512_zen5", "avx512_bf16", "avx512_amx", "avx512", "avx2" or "x86-64", the fastest one this CPU runs.
- * The environment's ATTUNE_CPU names another, no higher than the CPU offers. On a CPU with AMX the process asks Linux for its tiles. */
+ * The environment's ATTUNE_CPU names another, no higher than the CPU offers. On a CPU with AMX, without ATTUNE_CPU or with
+ * "avx512_amx", the process asks Linux for its tiles; from then on alternate signal stacks must have sysconf(_SC_MINSIGSTKSZ) bytes, and
+ * with a smaller one set before the class is "avx512". */
 const char *attune_cpu_class(void);
 
 /* ---- CUDA: tensors, plans and calls on ATTUNE_CUDA ------------------------------------------------------------------------
