@@ -145,7 +145,7 @@ struct Operands {
     Halide::Func query_lines; // (dim, row, line, tile, head, batch): lines of a few channels, as the caller stores them
     Halide::Func query;       // (row, dim, tile, head, batch): rows side by side; see scaled_query()
     Halide::Func key;         // (dim, key, block, task, head, batch)
-    Halide::Func value_words; // (dim, key, block, task, head, batch): v packed, zero past Dv; only where packed keys lie side by side
+    Halide::Func value_words; // (dim, key, block, task, head, batch): v packed; only where packed keys lie side by side
     Halide::Func value;       // (dim, key, block, task, head, batch), zero past Dv
     Halide::Func value_lane;  // (dim, block, task, head, batch): largest bits of |v|, by lane
     Halide::Func value_bits;  // (block, task, head, batch): over the lanes; at least `infinite_bits` iff some v is Inf or NaN
