@@ -36,8 +36,7 @@ void only_keys_of_tile(RDom &domain, const KeyRanges &ranges, const Expr &begin,
 }
 
 void only_keys_of_task(RDom &domain, const KeyRanges &ranges, const Expr &begin, const Expr &count) {
-    domain.where(begin < ranges.of_task(task, head, batch)[KeyRanges::end]);
-    domain.where(begin + count > ranges.of_task(task, head, batch)[KeyRanges::first]);
+    domain.where(is_of_task(ranges, begin, count));
 }
 
 Expr first_panel_key(const Blocking &blocking, const KeyRanges &ranges) {
