@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "lowered.h"
+
 namespace {
 
 using namespace Halide;
@@ -34,8 +36,7 @@ TEST(AskForStores, EachVectorOfTheOutputHasOneRequestAndIsWhatItWas) {
     Pipeline p(output);
     p.add_custom_lowering_pass(new attune::schedules::AskForStores(output, 1, 4));
     Counts counts(output.name());
-    for (const auto &function : p.compile_to_module({}, "kernel").functions())
-        function.body.accept(&counts);
+    attune::test::visit_lowered(p, {}, counts);
     EXPECT_GE(counts.stores, 1);
     EXPECT_EQ(counts.asked, counts.stores);
     Buffer<int> got = p.realize({16, 5});

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "lowered.h"
 #include "schedules/x86/pairs.h"
 
 namespace {
@@ -41,9 +42,7 @@ struct Product {
         } count;
         Pipeline p(stored);
         p.add_custom_lowering_pass(new attune::schedules::x86::TileProducts);
-        const Module module = p.compile_to_module(arguments, "kernel", target);
-        for (const auto &function : module.functions())
-            function.body.accept(&count);
+        attune::test::visit_lowered(p, arguments, count, target);
         return count.calls;
     }
 };

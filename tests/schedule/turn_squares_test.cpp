@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "lowered.h"
+
 namespace {
 
 using namespace Halide;
@@ -45,9 +47,7 @@ struct Loads : Internal::IRVisitor {
 
     static Loads of(Pipeline pipeline, const std::vector<Argument> &arguments, const std::string &name) {
         Loads found(name);
-        const Module module = pipeline.compile_to_module(arguments, "kernel");
-        for (const auto &function : module.functions())
-            function.body.accept(&found);
+        attune::test::visit_lowered(pipeline, arguments, found);
         return found;
     }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "flash.h"
+#include "lowered.h"
 
 namespace {
 
@@ -39,9 +40,7 @@ struct Loops : Internal::IRVisitor {
 
     static Loops of(Pipeline pipeline, const std::vector<Argument> &arguments, const std::string &name) {
         Loops found(name);
-        const Module module = pipeline.compile_to_module(arguments, "kernel");
-        for (const auto &function : module.functions())
-            function.body.accept(&found);
+        attune::test::visit_lowered(pipeline, arguments, found);
         return found;
     }
 
