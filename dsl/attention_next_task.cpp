@@ -49,9 +49,11 @@ NextTaskMemory next_task_memory(const AttentionInputs &in, const Blocking &block
     const Expr tokens = m.tokens(tile, block, head, batch);
     m.lines.where(m.lines.y < tokens);
     const Expr token = next.first_row + tile % tiles * share + slot * tokens + m.lines.y;
-    const auto channel = [&](const Expr &width) { return min(m.lines.x * elements, width - 1); };
-    const Expr of_keys = clamp(token, 0, in.keys - 1), kv_heads = in.heads / in.heads_per_group;
+    // Of the narrower of two widths lines past the row's end are asked for, too, which costs less than to look.
+    const auto channel = [&](const Expr &width) { return unsafe_promise_clamped(m.lines.x * elements, 0, width - 1); };
+    const Expr kv_heads = in.heads / in.heads_per_group;
     const Expr kv_head = unsafe_promise_clamped(next.head / in.heads_per_group, 0, kv_heads - 1);
+    const Expr of_keys = clamp(token, 0, in.keys - 1);
     auto asked = [&]() -> Halide::FuncRef { return m.asked(slot, tile, block, head, batch); };
     asked() = 0;
     Expr none = 0;

@@ -199,7 +199,8 @@ private:
         Func lane_bits = o.value_lane;
         const Var each = lane_bits.args()[0];
         lane_bits.bound_extent(each, a.blocking.value_step).vectorize(each);
-        lane_bits.update().reorder(each, o.value_steps.x, o.value_steps.y).vectorize(each);
+        Halide::Stage bits = lane_bits.update().reorder(each, o.value_steps.x, o.value_steps.y).vectorize(each);
+        if (is_const(Halide::Internal::simplify(o.value_steps.x.extent()))) bits.unroll(o.value_steps.x);
     }
 
     // Whole lines of some keys, and then, of each channel, these keys.
@@ -225,8 +226,9 @@ private:
         by_pages(f);
     }
 
-    void by_pages(Func copy) const {
-        if (a.inputs.pages.several.defined()) copy.specialize(a.inputs.pages.several);
+    // Which page holds a token is looked up only where an item has several.
+    void by_pages(Halide::Stage reading) const {
+        if (a.inputs.pages.several.defined()) reading.specialize(a.inputs.pages.several);
     }
 
     void scores() const {
@@ -255,6 +257,7 @@ private:
             per_tile(a.next.tokens);
             Func asked = a.next.asked;
             asked.compute_at(panels).bound_extent(asked.args()[0], 1).update().unscheduled();
+            if (!machine.bfloat16_tiles) by_pages(asked.update()); // beside tiles it wasn't measured
         }
         if (a.blocking.scores_in_place) return;
         masked.unroll(row).unroll(in_slot);
