@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "attention_test.h"
-#include "half_attention.h"
 
 namespace attune::test {
 namespace {
@@ -28,29 +27,7 @@ protected:
 
     AttentionProblem rounded(const AttentionProblem &p) const { return rounded_inputs(type(), p); }
 
-    HalfRun run(const AttentionProblem &p) {
-        AttentionDesc desc;
-        desc.dtype = type(), desc.head_dim = p.dim(), desc.value_dim = p.value_dim(), desc.schedule = kernel().schedule;
-        desc.mask = p.mask, desc.score = p.score_text(), desc.position = p.position_text();
-        const Result<AttentionPlan> plan = AttentionPlan::create(desc);
-        if (!plan.ok()) return {plan.status(), {}, {}, {}};
-        const HalfTensor q(type(), p.q), k(type(), p.k), v(type(), p.v);
-        const HalfTensor out(type(), Tensor<float>({p.batch(), p.query_heads(), p.queries(), p.value_dim()}));
-        const Tensor<float> lse({p.batch(), p.query_heads(), p.queries()}), weights({p.batch(), p.query_heads(), p.queries(), p.keys()});
-        const attune_tensor lse_view = lse.view(), weights_view = weights.view();
-        AttentionArgs args(q.view(), k.view(), v.view(), out.view());
-        args.lse = &lse_view, args.weights = &weights_view;
-        if (p.offset) args.has_offset = 1, args.offset = *p.offset;
-        const std::vector<int32_t> lengths(p.key_lengths.begin(), p.key_lengths.end());
-        const int64_t batch = p.batch();
-        const attune_tensor lengths_view = attune_contiguous(const_cast<int32_t *>(lengths.data()), ATTUNE_I32, 1, &batch);
-        if (!lengths.empty()) args.key_lengths = &lengths_view;
-        if (p.scale) args.has_scale = 1, args.scale = *p.scale;
-        args.softcap = p.softcap, args.temperature = p.temperature;
-        args.dropout = p.dropout, args.seed = p.seed;
-        const Status status = plan.value().run(args);
-        return {status, out.values(), to_double(lse), to_double(weights)};
-    }
+    HalfRun run(const AttentionProblem &p) const { return run_half_attention(kernel(), p); }
 
     void expect_within(double factor, const AttentionProblem &p) {
         SCOPED_TRACE(describe(p));
@@ -73,6 +50,54 @@ TEST_P(AttentionTypes, UnderMasksAndBiases) {
         p.mask = mask;
         expect_within(2, p);
         p.alibi = true;
+        expect_within(2, p);
+    }
+}
+
+TEST_P(AttentionTypes, UnderTensorsOfCells) {
+    for (const Extents &extents : {Extents{2, 4, 41, 77}, {1, 1, 1, 77}, {2, 1, 41, 1}, {1, 4, 41, 77}}) {
+        AttentionProblem p = half_problem(41, 77);
+        p.boolean_mask = boolean_mask(extents);
+        expect_within(2, p);
+        p.mask = "causal(bottom_right)", p.bias = bias(extents);
+        expect_within(2, p);
+        p.boolean_mask.reset(), p.dropout = 0.25f, p.seed = 3;
+        expect_within(2, p);
+    }
+}
+
+TEST_P(AttentionTypes, UnderMasksOfACallsData) {
+    for (const char *mask : {"documents & causal", "!documents | prefix(3)", "blocks(16, 32) | window(5, 0)", "lengths & causal"}) {
+        AttentionProblem p = half_problem(70, 70);
+        p.mask = mask;
+        if (p.mask.find("documents") != std::string::npos) p.document_starts = {0, 5, 5, 40, 70};
+        if (p.mask.find("blocks") != std::string::npos) p.block_map = boolean_mask({2, 4, 5, 3}, 0.5);
+        if (p.mask.find("lengths") != std::string::npos) p.key_lengths = {70, 33};
+        expect_within(2, p);
+    }
+}
+
+TEST_P(AttentionTypes, WithSinks) {
+    AttentionProblem p = half_problem(37, 45);
+    p.sinks = bias({4});
+    expect_within(2, p);
+    p.mask = "!causal(top_left)", p.temperature = 0.5f;
+    expect_within(2, p);
+}
+
+/** Tiles, panels and blocks of any length, of which any may be empty, full or neither. */
+TEST_P(AttentionTypes, AnyCombination) {
+    const char *const masks[] = {"none", "causal(bottom_right)", "window(300, 20)", "causal & !window(64, 64)",
+                                 "prefix(7) | window(33, 0)"};
+    for (int round = 0; round < 6; round++) {
+        const int64_t queries = random.between(1, 80), keys = random.between(1, 1200);
+        AttentionProblem p = rounded(problem(queries, keys));
+        p.mask = masks[random.between(0, 4)], p.offset = random.between(0, keys);
+        if (random.chance(0.5)) p.boolean_mask = boolean_mask({1, 2, queries, keys}, random.chance(0.5) ? 0.02 : 0.98);
+        if (random.chance(0.5)) p.bias = bias({1, 1, queries, keys});
+        if (random.chance(0.5)) p.sinks = bias({2});
+        if (random.chance(0.3)) p.softcap = 5;
+        if (random.chance(0.3)) p.dropout = 0.5f, p.seed = round;
         expect_within(2, p);
     }
 }

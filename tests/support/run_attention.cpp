@@ -56,6 +56,17 @@ void set_numbers(AttentionArgs &args, const AttentionProblem &problem) {
     args.dropout = problem.dropout, args.seed = problem.seed;
 }
 
+/** A plan that chooses the kernel, and no other. */
+Result<AttentionPlan> plan_of(const attune_kernel &kernel, const AttentionProblem &problem) {
+    AttentionDesc desc = desc_of(problem);
+    desc.dtype = kernel.dtype, desc.schedule = kernel.schedule;
+    Result<AttentionPlan> plan = AttentionPlan::create(desc);
+    if (!plan.ok()) return plan;
+    const std::string planned = plan.value().kernel().name;
+    if (planned == kernel.name) return plan;
+    return Status{ATTUNE_INTERNAL, "the plan chose " + planned + " instead of " + kernel.name};
+}
+
 AttentionRun run_plan(const AttentionPlan &plan, const AttentionProblem &problem, RunOptions &options) {
     AttentionRun run;
     run.out = Tensor<float>({problem.batch(), problem.query_heads(), problem.queries(), problem.value_dim()}, options.layout);
@@ -108,13 +119,24 @@ void expect_exact_zeros(const AttentionRun &run, const AttentionAnswer &exact) {
 } // namespace
 
 AttentionRun run_attention(const attune_kernel &kernel, const AttentionProblem &problem, RunOptions options) {
-    AttentionDesc desc = desc_of(problem);
-    desc.schedule = kernel.schedule;
-    const Result<AttentionPlan> plan = AttentionPlan::create(desc);
-    if (!plan.ok()) return failed(plan.status());
-    const std::string planned = plan.value().kernel().name;
-    if (planned != kernel.name) return failed({ATTUNE_INTERNAL, "the plan chose " + planned + " instead of " + kernel.name});
-    return run_plan(plan.value(), problem, options);
+    const Result<AttentionPlan> plan = plan_of(kernel, problem);
+    return plan.ok() ? run_plan(plan.value(), problem, options) : failed(plan.status());
+}
+
+HalfRun run_half_attention(const attune_kernel &kernel, const AttentionProblem &problem) {
+    const Result<AttentionPlan> plan = plan_of(kernel, problem);
+    if (!plan.ok()) return {plan.status(), {}, {}, {}};
+    const HalfTensor q(kernel.dtype, problem.q), k(kernel.dtype, problem.k), v(kernel.dtype, problem.v);
+    const Extents rows = {problem.batch(), problem.query_heads(), problem.queries()};
+    const HalfTensor out(kernel.dtype, Tensor<float>({rows[0], rows[1], rows[2], problem.value_dim()}));
+    const Tensor<float> lse(rows), weights({rows[0], rows[1], rows[2], problem.keys()});
+    Optionals optionals;
+    AttentionArgs args(q.view(), k.view(), v.view(), out.view());
+    args.lse = optionals.add(lse), args.weights = optionals.add(weights);
+    point_to_inputs(args, problem, optionals);
+    set_numbers(args, problem);
+    const Status status = plan.value().run(args);
+    return {status, out.values(), to_double(lse), to_double(weights)};
 }
 
 AttentionRun run_attention(const std::string &schedule, const AttentionProblem &problem, RunOptions options) {

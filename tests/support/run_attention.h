@@ -7,6 +7,7 @@
 #include "attention_oracle.h"
 #include "attune/attune.hpp"
 #include "compare.h"
+#include "half_attention.h"
 #include "kernels.h"
 
 namespace attune::test {
@@ -30,6 +31,9 @@ AttentionRun run_attention(const attune_kernel &kernel, const AttentionProblem &
 
 /** Runs it by the schedule's name; "" lets Attune choose. */
 AttentionRun run_attention(const std::string &schedule, const AttentionProblem &problem, RunOptions options = {});
+
+/** Runs the problem by a kernel of f16 or bf16, with q, k and v rounded to its type; asks for log-sum-exp and weights, too. */
+HalfRun run_half_attention(const attune_kernel &kernel, const AttentionProblem &problem);
 
 /** Runs a kernel of attune_add_kernel, whose compiled-in texts say what the problem's mask, score and position are. */
 AttentionRun run_own_kernel(const attune_kernel &kernel, const AttentionProblem &problem, RunOptions options = {});
