@@ -1,6 +1,7 @@
 // The attention kernels of f16 and bf16 by the rule of accuracy: twice the error of the textbook form with every intermediate rounded to
 // the type, plus one ulp of it at max |v|.
 #include <algorithm>
+#include <iterator>
 
 #include "attention_test.h"
 
@@ -92,7 +93,7 @@ TEST_P(AttentionTypes, AnyCombination) {
     for (int round = 0; round < 6; round++) {
         const int64_t queries = random.between(1, 80), keys = random.between(1, 1200);
         AttentionProblem p = rounded(problem(queries, keys));
-        p.mask = masks[random.between(0, 4)], p.offset = random.between(0, keys);
+        p.mask = masks[random.between(0, int64_t(std::size(masks)) - 1)], p.offset = random.between(0, keys);
         if (random.chance(0.5)) p.boolean_mask = boolean_mask({1, 2, queries, keys}, random.chance(0.5) ? 0.02 : 0.98);
         if (random.chance(0.5)) p.bias = bias({1, 1, queries, keys});
         if (random.chance(0.5)) p.sinks = bias({2});
