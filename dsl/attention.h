@@ -108,6 +108,8 @@ struct Panels {
     struct Attending {
         static constexpr int rows_per_word = 16, keys_at_once = 64;
         static constexpr int words_of(int rows) { return (rows + rows_per_word - 1) / rows_per_word; }
+        /** The bits of so many rows, or of all that a word has. */
+        static constexpr int whole_word(int rows) { return (1 << (rows < rows_per_word ? rows : rows_per_word)) - 1; }
         Halide::Func words; // u16 (key, word, tile, block, head, batch): bit r is row 16 * word + r
         Halide::RDom keys;  // (key, vector)
         Halide::RDom tail;  // of fewer keys than a vector

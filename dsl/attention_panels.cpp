@@ -160,12 +160,16 @@ Expr is_open(const Panels &p, const Known &k) { return reached(p, k) && (k.tenso
 // Most panels of a boolean tensor are decided by whole words, 16 cells at once.
 void declare_words(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
     const Known k = known(in, blocking, ranges, p);
+    const int per_word = Panels::Attending::rows_per_word, whole = Panels::Attending::whole_word(blocking.rows_per_tile);
     Expr any = cast<uint16_t>(0), all = Halide::UInt(16).max();
-    for (int y = 0; y < Panels::Attending::words_of(blocking.rows_per_tile); y++)
+    for (int y = 0; y < Panels::Attending::words_of(blocking.rows_per_tile); y++) {
+        // The last word may have rows of the next tile as well.
+        const int own = Panels::Attending::whole_word(blocking.rows_per_tile - y * per_word);
         for (int x = 0; x < blocking.keys_per_panel; x++) {
             Expr word = p.attend.words(panel_key(blocking, ranges, panel) + x, y, tile, block, head, batch);
-            any = any | word, all = all & word;
+            any = any | (word & cast<uint16_t>(own)), all = all & (word | cast<uint16_t>(whole & ~own));
         }
+    }
     Expr asked = k.possible && k.words;
     p.joined(panel, tile, block, head, batch) = Tuple(defined_if(asked, any), defined_if(asked, all));
 }
@@ -201,8 +205,8 @@ void declare_kind(Panels &p, const AttentionInputs &in, const Blocking &blocking
     auto kind_if = [&](const Expr &none, const Expr &all) { return select(none, int(Panels::empty), all, int(Panels::full), partial); };
     Expr counted = p.allowed_cells(panel, tile, block, head, batch);
     const auto joined = p.joined(panel, tile, block, head, batch);
-    const int all = (1 << std::min(blocking.rows_per_tile, int(Panels::Attending::rows_per_word))) - 1;
-    Expr by_words = kind_if(joined[Panels::any] == 0, joined[Panels::all] == cast<uint16_t>(all));
+    const int whole = Panels::Attending::whole_word(blocking.rows_per_tile);
+    Expr by_words = kind_if(joined[Panels::any] == 0, joined[Panels::all] == cast<uint16_t>(whole));
     Expr by_cells = select(k.words, by_words, kind_if(counted == 0, counted == cells));
     Expr by_rows = select(covered(p, blocking, k), int(Panels::full), partial);
     p.kind(panel, tile, block, head, batch) = select(!reached(p, k), int(Panels::empty), //
