@@ -2,6 +2,7 @@
 #include "dsl/prefetch.h"
 #include "dsl/words.h"
 #include "generators/attention_cpu.h"
+#include "schedules/register_arrays.h"
 
 namespace attune::generators {
 
@@ -22,6 +23,7 @@ public:
     void schedule() {
         dsl::lower_prefetches(get_pipeline());
         dsl::lower_words(get_pipeline());
+        get_pipeline().add_custom_lowering_pass(new schedules::RegisterArrays);
     }
 };
 

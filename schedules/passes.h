@@ -7,6 +7,7 @@
 #include "schedules/ask_for_stores.h"
 #include "schedules/lift_conditions.h"
 #include "schedules/machine.h"
+#include "schedules/register_arrays.h"
 #include "schedules/turn_squares.h"
 #include "schedules/unswitch_loops.h"
 #include "schedules/x86/tile_products.h"
@@ -21,6 +22,7 @@ inline void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attentio
         pipeline.add_custom_lowering_pass(new AskForStores(attention.output, token_axis, attention.blocking.rows_per_tile));
     // Which rows of a tile are multiplied is the same for all channels.
     if (attention.blocking.first_rows > 0) pipeline.add_custom_lowering_pass(new UnswitchLoops(attention.scores.dot, 0));
+    pipeline.add_custom_lowering_pass(new RegisterArrays);
     if (!machine.bfloat16_tiles) return;
     pipeline.add_custom_lowering_pass(new x86::TileProducts);
     pipeline.add_custom_lowering_pass(new TurnSquares(attention.operands.value_words));

@@ -140,7 +140,11 @@ private:
         sums.push_back(dot);
         for (Func f : sums) {
             one_of_each(f);
-            f.compute_at(masked, rows).bound_extent(f.args()[1], 1).bound_extent(f.args()[2], 1).bound_extent(step, 1);
+            f.compute_at(masked, rows)
+                .store_in(Halide::MemoryType::Register)
+                .bound_extent(f.args()[1], 1)
+                .bound_extent(f.args()[2], 1)
+                .bound_extent(step, 1);
         }
         // All rows at once: the sums of four keys and four rows are a vector, and come about in 30 shuffles and 15 additions.
         int extent = lanes * streams;
@@ -160,7 +164,7 @@ private:
                 .unroll(stream)
                 .unroll(row);
         }
-        key.compute_at(dot, d.dims);
+        key.compute_at(dot, d.dims).store_in(Halide::MemoryType::Register);
         in_registers(key);
     }
 
@@ -214,7 +218,7 @@ private:
         });
         one_of_each(value);
         value.bound_extent(channel, lanes).bound_extent(step, 1).bound_extent(lane, 1).bound_extent(stream, 1).vectorize(channel);
-        value.compute_at(of_step, at_once);
+        value.compute_at(of_step, at_once).store_in(Halide::MemoryType::Register);
         if (of_step.num_update_definitions() > 1) {
             const Halide::RDom &r = d.rest_values;
             by_rows(of_step.update(1), rows_at_once, [&](Stage &s) {

@@ -263,7 +263,11 @@ private:
         masked.unroll(row).unroll(in_slot);
         Func dot = s.dot;
         const Var slot_of_dot = dot.args()[2];
-        dot.compute_at(masked, slot).bound_extent(slot_of_dot, 1).bound_extent(row, rows).bound_extent(lane, a.blocking.keys_per_panel);
+        dot.compute_at(masked, slot)
+            .store_in(Halide::MemoryType::Register)
+            .bound_extent(slot_of_dot, 1)
+            .bound_extent(row, rows)
+            .bound_extent(lane, a.blocking.keys_per_panel);
         dot.vectorize(row, lanes).unroll(row).unroll(lane);
         dot.update().reorder(row, lane, s.dims).vectorize(row, lanes).unroll(row).unroll(lane);
     }
@@ -287,7 +291,7 @@ private:
         kept.vectorize(row, lanes).unroll(row).never_partition_all();
 
         // What a step of the merge takes is in registers until then: all loops but those over keys are unrolled.
-        output.compute_at(a.fold.state, a.fold.merge.y);
+        output.compute_at(a.fold.state, a.fold.merge.y).store_in(Halide::MemoryType::Register);
         output.bound_extent(dim, a.blocking.value_step).vectorize(row, lanes).unroll(row).unroll(dim);
         const int finite_stages = int(p.finite_keys.size());
         std::vector<Halide::RDom> stages = p.finite_keys;

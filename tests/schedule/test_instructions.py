@@ -50,8 +50,8 @@ def offences(path, mnemonic, operand=None):
 
 
 @functools.cache
-def innermost_loops(path):
-    """The body of every loop that holds no other jump back, as (address, mnemonic, operands) of its instructions."""
+def loops_and_what_follows(path):
+    """The body of every loop that holds no other jump back, and the 32 instructions after it, as (address, mnemonic, operands) of each."""
     loops = []
     for section in disassembly(path).split("Disassembly of section")[1:]: # addresses count from each one's start
         instructions = [(int(found[1], 16), found[2], found[3]) for found in INSTRUCTION.finditer(section)]
@@ -63,9 +63,13 @@ def innermost_loops(path):
                 continue
             start = place[int(target[1], 16)]
             if start > last_jump:
-                loops.append(instructions[start:i + 1])
+                loops.append((instructions[start:i + 1], instructions[i + 1:i + 33]))
             last_jump = i
     return loops
+
+
+def innermost_loops(path):
+    return [loop for loop, _ in loops_and_what_follows(path)]
 
 
 def object_of(machine, kernel):
@@ -101,6 +105,19 @@ class Products(unittest.TestCase):
                     for width in widths:
                         self.assertTrue(any(self.count(multiply_add, loop) % width == 0 for loop in plain),
                                         f"no loop of a multiple of {width} multiply-adds without spills")
+
+    def test_leave_their_sums_in_registers(self):
+        """Where Halide gives sums the memory of another array, they are stored after each loop, and read again."""
+        stored = re.compile(r"%[yz]mm\d+,.*\(%rsp")
+        for machine, dtype, multiply_add in PRODUCTS:
+            for kernel in ("", "_d64", "_d128"):
+                with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
+                    loops, widths = self.loops_of_products(machine, dtype, multiply_add, kernel)
+                    path, width = object_of(machine, f"attention_flash_{dtype}{kernel}"), min(widths)
+                    for loop, following in loops_and_what_follows(path):
+                        if loop in loops:
+                            stores = [operands for _, _, operands in following[:2 * width] if stored.match(operands)]
+                            self.assertLess(len(stores), width)
 
     def test_do_nothing_else_in_vectors(self):
         for machine, dtype, multiply_add in PRODUCTS:
