@@ -84,8 +84,7 @@ Decode decode(const AttentionInputs &in, const DecodeBlocking &blocking) {
     if (takes_pairs(in, blocking)) d.products = blocking.products;
     d.first = Func("first"), d.end = Func("end"), d.reach = Func("reach"), d.full = Func("full"), d.list = Func("panel_list"),
     d.begin = Func("panel_begin"), d.page = Func("read_page"), d.place = Func("read_place");
-    d.query = Func("scaled_query"), d.key = Func("key_vector"), d.value = Func("value_vector"), d.dot = Func("dot"),
-    d.masked = Func("score");
+    d.query = Func("scaled_query"), d.value = Func("value_vector"), d.masked = Func("score");
     d.lane_maximum = Func("lane_maximum"), d.maximum = Func("chunk_maximum"), d.weight = Func("weight");
     d.lane_sum = Func("lane_sum"), d.sum = Func("chunk_sum"), d.share = Func("share"), d.packed_share = Func("packed_share"),
     d.step_output = Func("step_output"), d.output = Func("chunk_output");

@@ -21,14 +21,34 @@ struct DecodeBlocking {
     int streams = 1;        // also the keys whose scores are made side by side
     bool in_turn = false;
     int lanes = 1;             // channels in a vector
+    int rows_per_vector = 1;   // whose scores are made in one vector, each in its share of the lanes, where rows share a short key
     Products products = {};    // pairs of bf16 where q, k and v are such, of whole vectors of them; otherwise f32
     int bytes_ahead = 0;       // of what is read, that much further on in the same stream is asked for; 0: no prefetches
     int bytes_ahead_alone = 0; // instead, where only one row reads a key
     Nearness nearness = Nearness::first_level;
 
     static constexpr int most_ahead = 128; // keys
+    static constexpr int short_key = 256;  // bytes. In turn with rows that have vectors of their own, on Zen 4: keys of 256 bytes 7 to
+                                           // 13 % less time, of 512 bytes level to 6 % more
     int panels_per_chunk() const { return keys_per_chunk / keys_per_panel; }
     int steps_per_chunk() const { return panels_per_chunk() / streams; }
+};
+
+/** The scores of a group's keys, summed up by lane of a vector, which holds channels of one row or those of `rows_per_vector` rows beside
+ * each other: the more rows, the fewer lanes are left to be added up. Keys are read as they lie, and repeated for each row.
+ *
+ * A group is the keys that are computed side by side, as many as there are streams; `row` counts vectors of rows. */
+struct KeyProducts {
+    int rows_per_vector = 1;
+    int lanes = 1;      // of a row
+    Halide::Func query; // (dim, row, head, batch): packed, scaled but for pairs
+    Halide::Func key;   // (channel, vector, lane, stream, step, chunk, head, batch): whole vectors of a row's lanes, packed
+    Halide::Func dot;   // ((number * rows_per_vector + row of the vector) * lanes + channel, group, stream of the group, step, row,
+                        // chunk, head, batch)
+    std::vector<Halide::Func> sums; // as `dot`, neighbours added up, in the last one all channels of a key
+    Halide::Func score;             // (number, row of the vector, group, stream of the group, step, row, chunk, head, batch)
+    Halide::RDom dims, rest_dims, neighbours;
+    Halide::RDom store; // (number, group, stream of the group, step): of `masked`, for as many rows as it is made for
 };
 
 /** Axes: `head` is the key/value head, `row` a (query, query head in the group) pair of it, `vector` counts `lanes` channels, of which
@@ -47,16 +67,11 @@ struct Decode {
     Halide::Expr panels_within_pages; // the size of a page is a multiple of a panel's
     Halide::RDom row_intervals, reach_intervals, full_rows, panels, listed;
 
-    Products products;              // pairs of neighbouring channels in q and k, of neighbouring keys in weights and v
-    Halide::Func query;             // (dim, row, head, batch): packed, scaled but for pairs
-    Halide::Func key;               // (channel, vector, lane, stream, step, chunk, head, batch): whole vectors, packed
-    Halide::Func dot;               // (number * lanes + channel, group, stream of the group, step, row, chunk, head, batch): by lane of the
-                                    // channels, of the keys that are computed side by side, as many as there are streams
-    std::vector<Halide::Func> sums; // as `dot`, neighbours added up, in the last one all channels of a key
-    Halide::Func masked;            // (lane, stream, step, row, chunk, head, batch): the score, -inf where masked, in stages
-    Halide::RDom dims, rest_dims, neighbours;
-    enum Stage { store, cap, relative, bias, attend, intervals };
-    std::vector<Halide::RDom> stages; // of `masked`, in order: streams and steps
+    Products products;                // pairs of neighbouring channels in q and k, of neighbouring keys in weights and v
+    Halide::Func query;               // (dim, row, head, batch): packed, scaled but for pairs
+    Halide::Func masked;              // (lane, stream, step, row, chunk, head, batch): the score, -inf where masked, in stages
+    std::vector<KeyProducts> scores;  // for one row a key, then for several; or one for both. The first stages of `masked`
+    std::vector<Halide::RDom> stages; // of `masked` after these, in order: streams and steps
 
     Halide::Func lane_maximum, maximum; // (lane, row, chunk, head, batch); without the lane
     Halide::Func weight;                // (lane, stream, step, row, chunk, head, batch): e^((s - maximum) / T)
@@ -88,7 +103,6 @@ struct Decode {
     Halide::Func attention; // (dim, token, query head, batch)
     Halide::Func lse;       // (token, query head, batch)
 
-    Halide::Expr key_vectors() const { return inputs.head_dim / (blocking.lanes * products.depth()); } // whole ones
     Halide::Expr value_vectors() const { return (inputs.value_dim + blocking.lanes - 1) / blocking.lanes; }
     Halide::Expr rows_per_head() const { return inputs.queries * inputs.heads_per_group; }
 };

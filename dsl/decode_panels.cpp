@@ -123,8 +123,8 @@ Expr channel_of(const Decode &d, const Func &paged, const Expr &listed, const Ex
     return as_float(stored_channel(d, paged, listed, c));
 }
 
-Expr lane_of(const Decode &d, const Func &paged, const Expr &listed, const Expr &v, const Expr &width, const Expr &wanted) {
-    const int bytes = paged.types().front().bytes(), depth = d.products.depth(), lanes = d.blocking.lanes, line = 64;
+Expr lane_of(const Decode &d, const Func &paged, int lanes, const Expr &listed, const Expr &v, const Expr &width, const Expr &wanted) {
+    const int bytes = paged.types().front().bytes(), depth = d.products.depth(), line = 64;
     auto of_key = [&](const Expr &k) {
         Expr stored = stored_channel(d, paged, k, v * (lanes * depth) + axes::channel);
         return d.products.pairs ? words_from(stored) : as_float(stored);

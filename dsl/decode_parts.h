@@ -34,9 +34,9 @@ Halide::Expr listed_key(const Decode &d, const Halide::Expr &of_lane, const Hali
 /** Channel `c` of a listed key, or of its value, in f32. `paged` is one of Pages. */
 Halide::Expr channel_of(const Decode &d, const Halide::Func &paged, const Halide::Expr &listed, const Halide::Expr &c);
 
-/** Lane `channel` of vector `v` of a listed key, or of its value: a channel in f32, or for pairs a word of two neighbours. With `width`,
- * how many channels there are, that of a key further on in the same stream is asked for if `wanted`. */
-Halide::Expr lane_of(const Decode &d, const Halide::Func &paged, const Halide::Expr &listed, const Halide::Expr &v,
+/** Lane `channel` of vector `v`, of so many lanes, of a listed key, or of its value: a channel in f32, or for pairs a word of two
+ * neighbours. With `width`, how many channels there are, that of a key further on in the same stream is asked for if `wanted`. */
+Halide::Expr lane_of(const Decode &d, const Halide::Func &paged, int lanes, const Halide::Expr &listed, const Halide::Expr &v,
                      const Halide::Expr &width = Halide::Expr(), const Halide::Expr &wanted = Halide::Internal::const_true());
 
 /** Whether some channels may be left that fill no vector; and 1 where some are, else 0. */

@@ -17,7 +17,7 @@ namespace {
 // The keys whose scores are made side by side are a group: a lane of every stream, or neighbours in a panel.
 struct Groups {
     const Decode &d;
-    const Halide::Var group{"group"}, of_stream{"of_stream"};
+    const Halide::Var group{"group"}, of_stream{"of_stream"}, number{"number"}, row_of_vector{"row_of_vector"};
 
     int in_panel() const { return d.blocking.in_turn ? d.blocking.keys_per_panel / d.blocking.streams : d.blocking.keys_per_panel; }
     int with_groups() const { return d.blocking.in_turn ? d.blocking.streams : 1; } // streams
@@ -26,41 +26,88 @@ struct Groups {
     Expr stream(const Expr &number, const Expr &of_stream) const { return d.blocking.in_turn ? of_stream : number; }
 };
 
-void declare_dot(Decode &d, const Groups &groups) {
+void declare_query(Decode &d) {
     const AttentionInputs &in = d.inputs;
     const Products &products = d.products;
-    const int lanes = d.blocking.lanes;
     const Cell of_row = cell_of_row(in, row, 0);
     // Past the last channel it comes again, to fill a vector.
     auto query_channel = [&](const Expr &c) {
-        Expr inside = has_rest(in.head_dim, lanes) ? min(likely(c), in.head_dim - 1) : c;
+        Expr inside = has_rest(in.head_dim, d.blocking.lanes) ? min(likely(c), in.head_dim - 1) : c;
         Expr x = in.query_channel(inside, of_row.query, of_row.head, batch);
         return products.pairs ? x : x * in.scale;
     };
     d.query(dim, row, head, batch) = products.pack([&](int which) { return query_channel(dim * products.depth() + which); });
-    d.key(channel, vector, lane, stream, step, chunk, head, batch) =
-        lane_of(d, in.pages.key, listed_key(d, lane, stream, step), vector, in.head_dim);
-    // Sums by channel of a group's keys side by side, so that neighbours can be added up until there is one for each key.
-    const Expr of_channel = channel % lanes;
+}
+
+KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vector) {
+    const AttentionInputs &in = d.inputs;
+    const Products &products = d.products;
+    const int vector_lanes = d.blocking.lanes;
+    KeyProducts p;
+    p.rows_per_vector = rows_per_vector, p.lanes = vector_lanes / rows_per_vector;
+    const std::string suffix = rows_per_vector > 1 ? "_of_rows" : "";
+    p.query = d.query;
+    if (rows_per_vector > 1) {
+        p.query = Func("query" + suffix);
+        p.query(dim, row, head, batch) =
+            d.query(dim / vector_lanes * p.lanes + dim % p.lanes, row * rows_per_vector + dim % vector_lanes / p.lanes, head, batch);
+    }
+    p.key = Func("key_vector" + suffix);
+    p.key(channel, vector, lane, stream, step, chunk, head, batch) =
+        lane_of(d, in.pages.key, p.lanes, listed_key(d, lane, stream, step), vector, in.head_dim);
+    // Sums by channel of a group's keys side by side, so that neighbours can be added up until there is one for each key and row.
+    const Expr of_vector = channel % vector_lanes, of_row = channel % p.lanes, number = channel / vector_lanes;
     const Halide::Var &group = groups.group, &of_stream = groups.of_stream;
-    const Expr key_lane = groups.lane(channel / lanes, group), key_stream = groups.stream(channel / lanes, of_stream);
-    auto dot = [&]() -> Halide::FuncRef { return d.dot(channel, group, of_stream, step, row, chunk, head, batch); };
-    auto query = [&](const Expr &v) { return d.query(v * lanes + of_channel, row, head, batch); };
-    d.dims = RDom(0, d.key_vectors(), "dims"), d.rest_dims = RDom(0, rest_count(in.head_dim, lanes), "rest_dims");
-    d.rest_dims.where(of_channel < in.head_dim % lanes);
+    const Expr key_lane = groups.lane(number, group), key_stream = groups.stream(number, of_stream);
+    p.dot = Func("dot" + suffix);
+    auto dot = [&]() -> Halide::FuncRef { return p.dot(channel, group, of_stream, step, row, chunk, head, batch); };
+    auto query = [&](const Expr &v) { return p.query(v * vector_lanes + of_vector, row, head, batch); };
+    const Expr whole = in.head_dim / (p.lanes * products.depth());
+    p.dims = RDom(0, whole, "dims" + suffix);
     dot() = 0.0f;
-    dot() = products.add(dot(), query(d.dims), d.key(of_channel, d.dims, key_lane, key_stream, step, chunk, head, batch));
-    Expr rest = d.key_vectors() + d.rest_dims, of_rest = rest * lanes + of_channel;
-    if (has_rest(in.head_dim, lanes))
-        dot() += query(rest) * channel_of(d, in.pages.key, listed_key(d, key_lane, key_stream, step), of_rest);
-    d.neighbours = RDom(0, 2, "neighbours");
-    for (int left = lanes / 2; left > 0; left /= 2) {
-        const Func before = d.sums.empty() ? d.dot : d.sums.back();
+    dot() = products.add(dot(), query(p.dims), p.key(of_row, p.dims, key_lane, key_stream, step, chunk, head, batch));
+    if (has_rest(in.head_dim, p.lanes)) {
+        p.rest_dims = RDom(0, rest_count(in.head_dim, p.lanes), "rest_dims" + suffix);
+        p.rest_dims.where(of_row < in.head_dim % p.lanes);
+        Expr rest = whole + p.rest_dims;
+        dot() += query(rest) * channel_of(d, in.pages.key, listed_key(d, key_lane, key_stream, step), rest * p.lanes + of_row);
+    }
+    p.neighbours = RDom(0, 2, "neighbours" + suffix);
+    for (int left = p.lanes / 2; left > 0; left /= 2) {
+        const Func before = p.sums.empty() ? p.dot : p.sums.back();
         auto at = [&](const Expr &c) { return before(c, group, of_stream, step, row, chunk, head, batch); };
-        Func sum("sums_by_" + std::to_string(left));
+        Func sum("sums_by_" + std::to_string(left) + suffix);
         sum(channel, group, of_stream, step, row, chunk, head, batch) = 0.0f;
-        sum(channel, group, of_stream, step, row, chunk, head, batch) += at(channel * 2 + d.neighbours);
-        d.sums.push_back(sum);
+        sum(channel, group, of_stream, step, row, chunk, head, batch) += at(channel * 2 + p.neighbours);
+        p.sums.push_back(sum);
+    }
+    // The keys of a row side by side.
+    p.score = Func("score_of_key" + suffix);
+    Expr sum = p.sums.back()(groups.number * rows_per_vector + groups.row_of_vector, group, of_stream, step, row, chunk, head, batch);
+    p.score(groups.number, groups.row_of_vector, group, of_stream, step, row, chunk, head, batch) = products.pairs ? sum * in.scale : sum;
+    return p;
+}
+
+// Rows share vectors where keys are short, and no channels are left over.
+int rows_per_vector(const Decode &d) {
+    const auto width = Halide::Internal::as_const_int(d.inputs.head_dim);
+    const int bytes = d.inputs.pages.key.type().bytes();
+    const bool shared = width && *width % (d.blocking.lanes * d.products.depth()) == 0 && *width * bytes <= DecodeBlocking::short_key;
+    return shared ? d.blocking.rows_per_vector : 1;
+}
+
+void declare_stores(Decode &d, const Groups &groups) {
+    d.scores.push_back(key_products(d, groups, 1));
+    if (rows_per_vector(d) > 1) d.scores.push_back(key_products(d, groups, rows_per_vector(d)));
+    for (KeyProducts &p : d.scores) {
+        const int several = p.rows_per_vector;
+        Expr alone = d.rows_per_head() == 1, used = d.scores.size() == 1 ? Halide::Internal::const_true() : several == 1 ? alone : !alone;
+        p.store = RDom(0, d.blocking.streams, 0, groups.in_panel(), 0, groups.with_groups(), 0, d.blocking.steps_per_chunk(),
+                       several == 1 ? "store_steps" : "store_steps_of_rows");
+        const RDom &r = p.store;
+        p.store.where(r.w < select(used, steps(d), 0));
+        d.masked(groups.lane(r.x, r.y), groups.stream(r.x, r.z), r.w, row, chunk, head, batch) =
+            p.score(r.x, row % several, r.y, r.z, r.w, row / several, chunk, head, batch);
     }
 }
 
@@ -69,7 +116,7 @@ void declare_dot(Decode &d, const Groups &groups) {
 void declare_decode_scores(Decode &d) {
     const AttentionInputs &in = d.inputs;
     const Groups groups{d};
-    declare_dot(d, groups);
+    declare_query(d);
     auto at = [&](const RDom &r) -> Halide::FuncRef { return d.masked(lane, r.x, r.y, row, chunk, head, batch); };
     auto key_of = [&](const RDom &r) { return panel_begin(d, r.x, r.y) + lane; };
     // Keys past the last one have no cell in a tensor.
@@ -80,11 +127,7 @@ void declare_decode_scores(Decode &d) {
     };
     auto cell = [&](const RDom &r) { return cell_of_row(in, row, Halide::unsafe_promise_clamped(key_of(r), 0, in.keys - 1)); };
     d.masked(lane, stream, step, row, chunk, head, batch) = Halide::undef<float>();
-    RDom store(0, d.blocking.streams, 0, groups.in_panel(), 0, groups.with_groups(), 0, d.blocking.steps_per_chunk(), "store_steps");
-    store.where(store.w < steps(d));
-    Expr score = d.sums.back()(store.x, store.y, store.z, store.w, row, chunk, head, batch);
-    d.masked(groups.lane(store.x, store.y), groups.stream(store.x, store.z), store.w, row, chunk, head, batch) =
-        d.products.pairs ? score * in.scale : score;
+    declare_stores(d, groups);
 
     const RDom cap = steps_of(d, "cap_steps", in.softcap > 0.0f);
     at(cap) = softcap(at(cap), in.softcap);
@@ -112,7 +155,7 @@ void declare_decode_scores(Decode &d) {
     Expr unmasked = d.masked(lane, gaps.x, gaps.z, row, chunk, head, batch);
     d.masked(lane, gaps.x, gaps.z, row, chunk, head, batch) =
         mask_score(unmasked, !(repeated || (of_row.key >= begin && of_row.key < end)));
-    d.stages = {store, cap, relative, bias, attend, gaps};
+    d.stages = {cap, relative, bias, attend, gaps};
 }
 
 } // namespace attune::dsl

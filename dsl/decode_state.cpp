@@ -20,8 +20,8 @@ namespace {
 Expr packed_values(const Decode &d, const Expr &packed_lane, const Expr &of_stream, const Expr &width = Expr()) {
     const int depth = d.products.depth();
     auto lanes = [&](int which) {
-        return lane_of(d, d.inputs.pages.value, listed_key(d, packed_lane * depth + which, of_stream, step), vector / depth, width,
-                       vector % depth == 0);
+        return lane_of(d, d.inputs.pages.value, d.blocking.lanes, listed_key(d, packed_lane * depth + which, of_stream, step),
+                       vector / depth, width, vector % depth == 0);
     };
     return d.products.pairs ? pairs_of_words(lanes(0), lanes(1), vector % 2 == 0) : lanes(0);
 }

@@ -46,6 +46,7 @@ struct Streams {
     int bytes_ahead;        // of what is read, that much further on is asked for
     int bytes_ahead_alone;  // instead, where only one row reads a key
     dsl::Nearness nearness; // how near
+    int rows_per_vector;    // whose scores are made in one vector, where rows share a short key
 };
 
 Streams tuned_streams(const Machine &machine, const std::string &schedule, int head_dim);

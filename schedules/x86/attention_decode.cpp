@@ -7,6 +7,7 @@
 // second-level cache there: into the first, Zen 4 takes 1.4 times as long with grouped heads. With one row a key it wants 2 KiB ahead.
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <vector>
 
 #include "dsl/axes.h"
@@ -26,9 +27,10 @@ using Halide::VarOrRVar;
 namespace {
 
 constexpr int rows_per_tile = 8;   // that share a chunk's scratch memory
+constexpr int rows_of_scores = 4;  // that share a vector or two, and so need half of the registers
 constexpr int vectors_at_once = 8; // of the output: every line of a value is read in one go (measured: 84 % of the bandwidth, with 4 82 %)
 const Var tile_of_rows{"tile_of_rows"}, chunk_task{"chunk_task"}, head_task{"head_task"}, fused{"fused"};
-const Var in_chunk{"in_chunk"}, rows{"rows"}, in_rows{"in_rows"};
+const Var in_chunk{"in_chunk"}, rows{"rows"}, rows_alone{"rows_alone"}, in_rows{"in_rows"};
 
 class DecodeSchedules {
 public:
@@ -91,7 +93,7 @@ private:
 
     void tasks() const {
         Func partial = d.partial;
-        partial.compute_root().bound(channel, 0, lanes);
+        partial.compute_root().bound(channel, 0, lanes).bound(row, 0, d.rows_per_head());
         partial.split(row, tile_of_rows, row, rows_per_tile, TailStrategy::GuardWithIf)
             .split(chunk, chunk, in_chunk, 1)
             .reorder(channel, vector, row, tile_of_rows, in_chunk, chunk, head, batch)
@@ -117,46 +119,71 @@ private:
         list.update().unroll(d.panels.x);
     }
 
-    // One vector of each key whose scores are made side by side, in registers.
-    void in_registers(Func f) const {
-        one_of_each(f);
-        f.bound_extent(channel, lanes).bound_extent(step, 1).bound_extent(lane, 1).bound_extent(stream, d.blocking.in_turn ? 1 : streams);
-        f.vectorize(channel).unroll(stream);
-    }
-
     void scores() const {
-        Func query = d.query, masked = d.masked, dot = d.dot, key = d.key;
+        Func query = d.query, masked = d.masked;
         per_tile(query);
         query.vectorize(dim, lanes, TailStrategy::GuardWithIf);
         per_tile(masked);
-        for (int i = 1; i < int(d.stages.size()); i++)
-            over_lanes(masked.update(i), d.stages[i]);
-        const Halide::RDom &store = d.stages[dsl::Decode::store];
-        // Every store has a place of its own.
-        by_rows(masked.update(dsl::Decode::store), rows_at_once, [&](Stage &s) {
-            s.reorder(store.x, in_rows, rows, store.y, store.z, store.w).allow_race_conditions().vectorize(store.x).unroll(in_rows);
-        });
-        std::vector<Func> sums = d.sums;
-        sums.push_back(dot);
-        for (Func f : sums) {
+        for (int i = 0; i < int(d.scores.size()); i++)
+            products(d.scores[i], masked.update(i));
+        for (int i = 0; i < int(d.stages.size()); i++)
+            over_lanes(masked.update(int(d.scores.size()) + i), d.stages[i]);
+    }
+
+    // The scores of a group of keys and some rows are made at once, in registers, and stored to places of their own.
+    void products(const dsl::KeyProducts &p, Stage store) const {
+        const bool alone = d.scores.size() > 1 && p.rows_per_vector == 1; // is all that it is for
+        const Var rows_of_store(alone ? rows_alone : rows);
+        auto each = [&](Stage &s) {
+            s.reorder(p.store.x, in_rows, rows_of_store, p.store.y, p.store.z, p.store.w)
+                .allow_race_conditions()
+                .vectorize(p.store.x)
+                .unroll(in_rows);
+        };
+        if (alone) {
+            store.split(row, rows_of_store, in_rows, 1);
+            each(store);
+        } else if (d.scores.size() > 1) {
+            store.split(row, rows_of_store, in_rows, rows_of_scores, TailStrategy::RoundUp);
+            each(store);
+        } else {
+            by_rows(store, rows_at_once, each);
+        }
+        std::vector<Func> funcs = p.sums;
+        funcs.push_back(p.dot), funcs.push_back(p.score);
+        for (Func f : funcs) {
             one_of_each(f);
-            f.compute_at(masked, rows)
+            const int group = int(f.args().size()) - 7; // and, after it, the stream of the group
+            f.compute_at(d.masked, rows_of_store)
                 .store_in(Halide::MemoryType::Register)
-                .bound_extent(f.args()[1], 1)
-                .bound_extent(f.args()[2], 1)
+                .bound_extent(f.args()[group], 1)
+                .bound_extent(f.args()[group + 1], 1)
                 .bound_extent(step, 1);
         }
-        // All rows at once: the sums of four keys and four rows are a vector, and come about in 30 shuffles and 15 additions.
+        Func score = p.score;
+        const Var number = score.args()[0], row_of_vector = score.args()[1];
+        score.bound_extent(number, streams).bound_extent(row_of_vector, p.rows_per_vector);
+        score.vectorize(number).vectorize(row_of_vector).vectorize(row);
+        // All rows at once: the sums of four keys and four rows are a vector.
         int extent = lanes * streams;
-        for (Func f : d.sums) {
+        for (Func f : p.sums) {
             extent /= 2;
             f.bound_extent(channel, extent).vectorize(channel).vectorize(row);
-            f.update().reorder(d.neighbours, channel, row).atomic().vectorize(d.neighbours).vectorize(channel).vectorize(row);
+            f.update().reorder(p.neighbours, channel, row).atomic().vectorize(p.neighbours).vectorize(channel).vectorize(row);
         }
+        if (p.rows_per_vector > 1)
+            dot_of_rows(p);
+        else
+            dot_of_row(p);
+    }
+
+    // A key's vectors one after the other, so that it is read in order; or those of all streams in turn.
+    void dot_of_row(const dsl::KeyProducts &p) const {
+        Func dot = p.dot, key = p.key;
         const Var of_channel("of_channel");
         dot.bound_extent(channel, lanes * streams).vectorize(channel, lanes).unroll(channel).unroll(row);
         for (int i = 0; i < dot.num_update_definitions(); i++) {
-            const RVar &dims = i == 0 ? RVar(d.dims.x) : RVar(d.rest_dims.x);
+            const RVar &dims = i == 0 ? RVar(p.dims.x) : RVar(p.rest_dims.x);
             dot.update(i)
                 .split(channel, stream, of_channel, lanes)
                 .reorder(of_channel, row, d.blocking.in_turn ? VarOrRVar(dims) : stream, d.blocking.in_turn ? VarOrRVar(stream) : dims)
@@ -164,8 +191,39 @@ private:
                 .unroll(stream)
                 .unroll(row);
         }
-        key.compute_at(dot, d.dims).store_in(Halide::MemoryType::Register);
-        in_registers(key);
+        key.compute_at(dot, p.dims).store_in(Halide::MemoryType::Register);
+        one_of_each(key);
+        key.bound_extent(channel, lanes).bound_extent(step, 1).bound_extent(lane, 1).bound_extent(stream, d.blocking.in_turn ? 1 : streams);
+        key.vectorize(channel).unroll(stream);
+    }
+
+    // How many parts of a key are read at once, so that their line is asked for once.
+    int parts_of_line(const dsl::KeyProducts &p) const {
+        constexpr int line = 64;
+        const int channels = p.lanes * d.products.depth();
+        const auto width = Halide::Internal::as_const_int(d.inputs.head_dim);
+        return int(std::gcd(width.value_or(channels) / channels, std::max(line / (channels * d.inputs.pages.key.type().bytes()), 1)));
+    }
+
+    // A vector of queries is read once for all keys of a group, and each part of a key once for all vectors of rows.
+    void dot_of_rows(const dsl::KeyProducts &p) const {
+        Func dot = p.dot, key = p.key, query = p.query;
+        const Var of_channel("of_channel"), of_vector("of_vector");
+        per_tile(query);
+        query.split(dim, vector, dim, lanes).split(dim, of_vector, dim, p.lanes).vectorize(dim).unroll(of_vector);
+        dot.bound_extent(channel, lanes * streams).vectorize(channel, lanes).unroll(channel).unroll(row);
+        dot.update()
+            .split(channel, stream, of_channel, lanes)
+            .split(of_channel, of_vector, of_channel, p.lanes)
+            .reorder(of_channel, of_vector, row, stream, p.dims)
+            .vectorize(of_channel)
+            .vectorize(of_vector)
+            .unroll(row)
+            .unroll(stream)
+            .unroll(p.dims, parts_of_line(p));
+        key.compute_at(dot, stream).store_in(Halide::MemoryType::Register);
+        one_of_each(key);
+        key.bound_extent(channel, p.lanes).bound_extent(step, 1).bound_extent(lane, 1).bound_extent(stream, 1).vectorize(channel);
     }
 
     void over_lanes(Stage stage, const Halide::RDom &steps) const {
@@ -262,6 +320,7 @@ dsl::DecodeBlocking decode_blocking(const Machine &machine, int head_dim, const 
     blocking.streams = tuned.count, blocking.in_turn = tuned.in_turn, blocking.bytes_ahead = tuned.bytes_ahead;
     blocking.bytes_ahead_alone = tuned.bytes_ahead_alone, blocking.nearness = tuned.nearness;
     blocking.lanes = machine.float_lanes;
+    blocking.rows_per_vector = tuned.rows_per_vector;
     if (machine.bfloat16_pairs) blocking.products = {true, vdpbf16ps};
     return blocking;
 }

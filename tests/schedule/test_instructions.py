@@ -194,6 +194,21 @@ class Decoding(unittest.TestCase):
             for loop in values:
                 self.assertEqual(sum(m.startswith("prefetch") for m in loop), loop.count("vpermt2w"), kernel)
 
+    def test_shares_vectors_among_rows_of_short_keys(self):
+        """Half a vector of a key at a time, repeated for two rows, four keys of which are multiplied with four rows in registers."""
+        for machine, dtype, kernel, multiply_add in [("x86-64-avx512_bf16", "bf16", "_d64", "vdpbf16ps"),
+                                                     ("x86-64-avx512_bf16", "bf16", "_d128", "vdpbf16ps"),
+                                                     ("x86-64-avx512_bf16", "f32", "_d64", FMA), ("x86-64-avx2", "f32", "_d64", FMA)]:
+            with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
+                counts = []
+                for loop in innermost_loops(object_of(machine, f"attention_decode_{dtype}{kernel}")):
+                    multiplied = sum(re.fullmatch(multiply_add + ".*", mnemonic) is not None for _, mnemonic, _ in loop)
+                    repeated = sum(mnemonic.startswith("vbroadcast") and "(" in operands for _, mnemonic, operands in loop)
+                    spilt = any(map(touches_stack_with_vectors, loop))
+                    counts.append((multiplied, repeated, spilt))
+                self.assertTrue(any(multiplied >= 16 and multiplied == 2 * repeated and not spilt for multiplied, repeated, spilt in counts),
+                                f"multiply-adds, broadcasts and spills of loops: {counts}")
+
     def test_multiplies_pairs_where_a_cpu_does(self):
         for kernel in ("_d64", "_d128"):
             found = disassembly(object_of("x86-64-avx512_bf16", f"attention_decode_bf16{kernel}"))
