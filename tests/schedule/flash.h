@@ -1,4 +1,4 @@
-// The schedule `flash` for this machine, ready to be looked into.
+// The schedule `flash` for a class of CPUs, this machine's own unless another is named, ready to be looked into.
 #pragma once
 
 #include "jit_attention.h"
@@ -10,8 +10,9 @@ namespace attune::test {
 
 struct Flash {
     /** `head_dim`: D and Dv compiled in, or 0 for any. `mask`: compiled in. */
-    explicit Flash(int head_dim = 0, std::optional<dsl::Mask> mask = std::nullopt, bool count_panels = false)
-        : jit(head_dim, std::move(mask)) {
+    explicit Flash(int head_dim = 0, std::optional<dsl::Mask> mask = std::nullopt, bool count_panels = false,
+                   const Halide::Target &for_target = runnable_targets().front())
+        : target(for_target), jit(head_dim, std::move(mask)) {
         if (count_panels) jit.count_panels();
         const schedules::AttentionSchedule &schedule = *schedules::find(schedules::attention_schedules(), "flash");
         attention = jit.declare(schedule.shape(machine, head_dim, jit.inputs().keys));
@@ -20,9 +21,10 @@ struct Flash {
         schedules::add_passes(jit.pipeline, attention, machine);
     }
 
-    void compile() { jit.compile(runnable_targets().front()); }
+    void compile() { jit.compile(target); }
 
-    const schedules::Machine machine = schedules::machine(runnable_targets().front());
+    const Halide::Target target;
+    const schedules::Machine machine = schedules::machine(target);
     JitAttention jit;
     dsl::Attention attention;
     dsl::Blocking blocking;

@@ -3,6 +3,9 @@
 // That every panel which is needed is computed, the comparisons with float64 show; so it is enough to count them.
 #include <atomic>
 #include <cstring>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "attention_cells.h"
 #include "flash.h"
@@ -40,7 +43,9 @@ class Counting : public Halide::Internal::IRMutator {
 
 /** Flash whose finished code counts. */
 struct CountingFlash : Flash {
-    explicit CountingFlash(std::optional<dsl::Mask> mask = std::nullopt) : Flash(0, std::move(mask), true) {
+    explicit CountingFlash(std::optional<dsl::Mask> mask = std::nullopt, int head_dim = 0,
+                           const Halide::Target &target = runnable_targets().front())
+        : Flash(head_dim, std::move(mask), true, target) {
         jit.pipeline.add_custom_lowering_pass(new Counting);
         jit.pipeline.set_jit_externs({{"attune_test_count_panel", Halide::JITExtern(count_panel)},
                                       {"attune_test_count_dot", Halide::JITExtern(count_dot)},
@@ -51,7 +56,6 @@ struct CountingFlash : Flash {
 
 class Skipping : public SeededTest {
 protected:
-    Skipping() : Skipping(without_mask()) {}
     explicit Skipping(CountingFlash &compiled) : flash(compiled) {}
 
     /** Documents one after another, the first of 95 tokens and each shorter than the one before: [1, tokens], from token `first`. */
@@ -62,17 +66,11 @@ protected:
         return documents;
     }
 
-    /** Compiled once: that takes seconds. */
-    static CountingFlash &without_mask() {
-        static CountingFlash compiled;
-        return compiled;
-    }
-
-    /** Tiles x panels in which `attends` holds somewhere, how many of those it doesn't hold everywhere in, and in how many parts of tiles
-     * it holds somewhere. The first panel of a tile begins with the first key any of its rows attends to, or a whole number of panels
-     * before. */
+    /** Tiles x panels in which `attends` holds somewhere, how many of those it doesn't hold everywhere in, and how many vectors of
+     * rows the parts of tiles have in which it holds somewhere. The first panel of a tile begins with the first key any of its rows attends
+     * to, or a whole number of panels before. */
     struct Needed {
-        int64_t panels = 0, partial = 0, parts = 0;
+        int64_t panels = 0, partial = 0, vectors = 0;
     };
     template <typename F> Needed needed(const AttentionProblem &p, F attends) const {
         const int rows = flash.blocking.rows_per_tile, width = flash.blocking.keys_per_panel, first_rows = flash.blocking.first_rows;
@@ -97,7 +95,7 @@ protected:
                         const int attended = of_first + of_rest;
                         n.panels += attended > 0;
                         n.partial += attended > 0 && attended < (end - tile * rows) * width;
-                        n.parts += (of_first > 0) + (of_rest > 0);
+                        n.vectors += ((of_first > 0) * first_rows + (of_rest > 0) * (rows - first_rows)) / flash.machine.float_lanes;
                     }
                 }
         return n;
@@ -114,7 +112,7 @@ protected:
                     counted.panels += result.counts(b, h, tile, 0), counted.partial += result.counts(b, h, tile, 1);
         const Needed exact = needed(p, attends);
         EXPECT_EQ(panels, exact.panels);
-        EXPECT_EQ(parts_multiplied(p), exact.parts);
+        EXPECT_EQ(vectors_multiplied(p), exact.vectors);
         EXPECT_EQ(counted.panels, exact.panels);
         EXPECT_EQ(counted.partial, exact.partial);
         if (exact.partial == 0) {
@@ -123,10 +121,9 @@ protected:
         expect_exact(result, p);
     }
 
-    /** Parts of tiles that were multiplied with a panel: a sum is stored once as 0, and then with each channel. */
-    int64_t parts_multiplied(const AttentionProblem &p) const {
-        const int64_t channels = p.dim(), parts = 2;
-        return (dots - stores_per_panel() * panels) * parts / (stores_per_panel() * channels);
+    /** Vectors of rows that were multiplied with a panel: a sum is stored once as 0, and then with each channel. */
+    int64_t vectors_multiplied(const AttentionProblem &p) const {
+        return (dots - stores_per_panel() * panels) / (flash.blocking.keys_per_panel * p.dim());
     }
 
     /** Stores into the scores of one panel in one pass. */
@@ -137,13 +134,47 @@ protected:
     CountingFlash &flash;
 };
 
-TEST_F(Skipping, ComputesExactlyThePanelsWhereSomethingAttends) {
+/** The tiles of a class of CPUs, for heads of so many channels, or of any number. */
+struct TunedTiles {
+    Halide::Target target;
+    int head_dim;
+};
+
+std::string name(const ::testing::TestParamInfo<TunedTiles> &info) {
+    return name_of_target(info.param.target) + (info.param.head_dim == 0 ? "" : "_d" + std::to_string(info.param.head_dim));
+}
+
+// This machine's own, and those of AVX2, whose rows aren't a power of two.
+std::vector<TunedTiles> tuned_tiles() {
+    std::vector<TunedTiles> tiles = {{runnable_targets().front(), 0}};
+    for (const Halide::Target &target : runnable_targets())
+        if (name_of_target(target) == "avx2") tiles.push_back({target, 64});
+    return tiles;
+}
+
+class SkippingInTiles : public Skipping, public ::testing::WithParamInterface<TunedTiles> {
+protected:
+    SkippingInTiles() : Skipping(without_mask(GetParam())) {}
+
+    /** Compiled once: that takes seconds. */
+    static CountingFlash &without_mask(const TunedTiles &tiles) {
+        static std::map<std::string, CountingFlash> compiled;
+        return compiled.try_emplace(tiles.target.to_string() + std::to_string(tiles.head_dim), std::nullopt, tiles.head_dim, tiles.target)
+            .first->second;
+    }
+
+    const int64_t channels = GetParam().head_dim == 0 ? 8 : GetParam().head_dim;
+};
+
+INSTANTIATE_TEST_SUITE_P(Tiles, SkippingInTiles, ::testing::ValuesIn(tuned_tiles()), name);
+
+TEST_P(SkippingInTiles, ComputesExactlyThePanelsWhereSomethingAttends) {
     for (const char *mask : {"none", "causal", "window(70, 0)", "window(5, 40)", "causal & window(33, 0)", "prefix(100)",
                              "causal | prefix(50)", "window(20, 0) | prefix(30)", "causal & !window(60, 0)", "documents",
                              "documents & causal", "documents & window(20, 0) | prefix(30)", "!documents & causal"})
         for (int64_t length : {500, 211, 0}) {
             SCOPED_TRACE(std::string(mask) + ", key length " + std::to_string(length));
-            AttentionProblem p = normal_problem({2, 2, 1, 203, 500, 8, 8}, random);
+            AttentionProblem p = normal_problem({2, 2, 1, 203, 500, channels, channels}, random);
             p.mask = mask;
             p.offsets = {297, 100};
             p.key_lengths = {length, 500};
@@ -153,8 +184,8 @@ TEST_F(Skipping, ComputesExactlyThePanelsWhereSomethingAttends) {
         }
 }
 
-TEST_F(Skipping, OfABooleanTensorIsExactAsWell) {
-    AttentionProblem p = normal_problem({1, 2, 1, 203, 500, 8, 8}, random);
+TEST_P(SkippingInTiles, OfABooleanTensorIsExactAsWell) {
+    AttentionProblem p = normal_problem({1, 2, 1, 203, 500, channels, channels}, random);
     p.boolean_mask = Tensor<uint8_t>({1, 2, 203, 500});
     auto blocks = [](int h, int i, int j) { return (i / 40 + j / 56 + h) % 3 == 0; };
     for (int h = 0; h < 2; h++)
@@ -196,7 +227,7 @@ TEST_F(SkippingByCompiledMask, LooksAtTheMaskOnlyWhereItIsPartlyTrue) {
     const JitResult result = flash.jit.run(p);
     const Needed exact = needed(p, allows);
     EXPECT_EQ(panels, exact.panels);
-    EXPECT_EQ(parts_multiplied(p), exact.parts);
+    EXPECT_EQ(vectors_multiplied(p), exact.vectors);
     EXPECT_EQ(stores, stores_per_panel() * (exact.panels + exact.partial));
     expect_exact(result, meant);
 }
