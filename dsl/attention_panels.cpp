@@ -144,8 +144,8 @@ void declare_reach(Panels &p, const AttentionInputs &in, const Blocking &blockin
         Expr one = select(r < blocking.first_rows, 1, of_rest);
         return select(holds, covers + one, select(reaches, one, 0));
     };
-    Expr count = reached(p.reached.x);
-    for (int part = rows_of_part(blocking); part < blocking.rows_per_tile; part += rows_of_part(blocking))
+    Expr count = 0;
+    for (int part = 0; part < blocking.rows_per_tile; part += rows_of_part(blocking))
         count += reached(p.reached.x + part);
     p.reach(panel, tile, block, head, batch) = 0;
     p.reach(panel, tile, block, head, batch) += count;

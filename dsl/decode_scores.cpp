@@ -91,14 +91,13 @@ KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vec
 // Rows share vectors where keys are short, and no channels are left over.
 int rows_per_vector(const Decode &d) {
     const auto width = Halide::Internal::as_const_int(d.inputs.head_dim);
-    const int bytes = d.inputs.pages.key.type().bytes();
-    const bool shared = width && *width % (d.blocking.lanes * d.products.depth()) == 0 && *width * bytes <= DecodeBlocking::short_key;
-    return shared ? d.blocking.rows_per_vector : 1;
+    const bool is_short = width && *width * d.inputs.pages.key.type().bytes() <= DecodeBlocking::short_key;
+    return is_short && !has_rest(d.inputs.head_dim, d.blocking.lanes * d.products.depth()) ? d.blocking.rows_per_vector : 1;
 }
 
 void declare_stores(Decode &d, const Groups &groups) {
     d.scores.push_back(key_products(d, groups, 1));
-    if (rows_per_vector(d) > 1) d.scores.push_back(key_products(d, groups, rows_per_vector(d)));
+    if (const int several = rows_per_vector(d); several > 1) d.scores.push_back(key_products(d, groups, several));
     for (KeyProducts &p : d.scores) {
         const int several = p.rows_per_vector;
         Expr alone = d.rows_per_head() == 1, used = d.scores.size() == 1 ? Halide::Internal::const_true() : several == 1 ? alone : !alone;

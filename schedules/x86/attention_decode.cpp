@@ -191,10 +191,20 @@ private:
                 .unroll(stream)
                 .unroll(row);
         }
-        key.compute_at(dot, p.dims).store_in(Halide::MemoryType::Register);
-        one_of_each(key);
-        key.bound_extent(channel, lanes).bound_extent(step, 1).bound_extent(lane, 1).bound_extent(stream, d.blocking.in_turn ? 1 : streams);
-        key.vectorize(channel).unroll(stream);
+        key.compute_at(dot, p.dims);
+        in_registers(key, lanes, d.blocking.in_turn ? 1 : streams);
+    }
+
+    // A vector of as many keys, or values, as are read one beside the other.
+    void in_registers(Func f, int lanes_of_vector, int keys_at_once) const {
+        one_of_each(f);
+        f.store_in(Halide::MemoryType::Register)
+            .bound_extent(channel, lanes_of_vector)
+            .bound_extent(step, 1)
+            .bound_extent(lane, 1)
+            .bound_extent(stream, keys_at_once)
+            .vectorize(channel)
+            .unroll(stream);
     }
 
     // How many parts of a key are read at once, so that their line is asked for once.
@@ -221,9 +231,8 @@ private:
             .unroll(row)
             .unroll(stream)
             .unroll(p.dims, parts_of_line(p));
-        key.compute_at(dot, stream).store_in(Halide::MemoryType::Register);
-        one_of_each(key);
-        key.bound_extent(channel, p.lanes).bound_extent(step, 1).bound_extent(lane, 1).bound_extent(stream, 1).vectorize(channel);
+        key.compute_at(dot, stream);
+        in_registers(key, p.lanes, 1);
     }
 
     void over_lanes(Stage stage, const Halide::RDom &steps) const {
@@ -274,9 +283,8 @@ private:
                 .unroll(in_rows);
             if (is_const(d.inputs.value_dim)) s.unroll(at_once);
         });
-        one_of_each(value);
-        value.bound_extent(channel, lanes).bound_extent(step, 1).bound_extent(lane, 1).bound_extent(stream, 1).vectorize(channel);
-        value.compute_at(of_step, at_once).store_in(Halide::MemoryType::Register);
+        value.compute_at(of_step, at_once);
+        in_registers(value, lanes, 1);
         if (of_step.num_update_definitions() > 1) {
             const Halide::RDom &r = d.rest_values;
             by_rows(of_step.update(1), rows_at_once, [&](Stage &s) {

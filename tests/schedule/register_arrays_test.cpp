@@ -13,7 +13,7 @@ namespace {
 using namespace Halide;
 using attune::schedules::RegisterArrays;
 
-// SumsOfLookups of 16 terms for eight columns, that of four of them at once, beside a line that is looked up.
+// Sums of 16 terms for eight columns, that of four of them at once, beside a line that is looked up.
 struct SumsOfLookups {
     Func line{"line"}, sum{"sum"}, total{"total"};
     Var x{"x"}, y{"y"}, outer{"outer"}, inner{"inner"};

@@ -202,7 +202,7 @@ class Decoding(unittest.TestCase):
             with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
                 counts = []
                 for loop in innermost_loops(object_of(machine, f"attention_decode_{dtype}{kernel}")):
-                    multiplied = sum(re.fullmatch(multiply_add + ".*", mnemonic) is not None for _, mnemonic, _ in loop)
+                    multiplied = Products.count(multiply_add, loop)
                     repeated = sum(mnemonic.startswith("vbroadcast") and "(" in operands for _, mnemonic, operands in loop)
                     spilt = any(map(touches_stack_with_vectors, loop))
                     counts.append((multiplied, repeated, spilt))
