@@ -27,6 +27,12 @@ struct Pages {
     Halide::Func page;       // i32 (token, batch): the page that holds a key and its value
     Halide::Func place;      // i32 (token): which of the page's tokens they are
     Halide::Func key, value; // (channel, place, head, page)
+
+    /** From a token of a page to the next, and from a page to the next, in memory. */
+    struct Strides {
+        Halide::Expr place, page; // elements
+    };
+    std::optional<Strides> key_strides, value_strides; // where elements are read as they lie, without scales
 };
 
 /** The problem: N queries, M keys, D channels in q and k, Dv in v. Axes as Halide orders them: (channel, token, head, batch). */

@@ -83,7 +83,7 @@ Decode decode(const AttentionInputs &in, const DecodeBlocking &blocking) {
     d.inputs = in, d.blocking = blocking;
     if (takes_pairs(in, blocking)) d.products = blocking.products;
     d.first = Func("first"), d.end = Func("end"), d.reach = Func("reach"), d.full = Func("full"), d.list = Func("panel_list"),
-    d.begin = Func("panel_begin"), d.page = Func("read_page"), d.place = Func("read_place");
+    d.begin = Func("panel_begin"), d.panel_at = Func("panel_at"), d.read_at = Func("read_at"), d.place_of_page = Func("place_of_page");
     d.query = Func("scaled_query"), d.value = Func("value_vector"), d.masked = Func("score");
     d.lane_maximum = Func("lane_maximum"), d.maximum = Func("chunk_maximum"), d.weight = Func("weight");
     d.lane_sum = Func("lane_sum"), d.sum = Func("chunk_sum"), d.share = Func("share"), d.packed_share = Func("packed_share"),

@@ -20,16 +20,18 @@ struct DecodeBlocking {
     int keys_per_panel = 1; // what is skipped at once; a multiple of streams if they take turns
     int streams = 1;        // also the keys whose scores are made side by side
     bool in_turn = false;
-    int lanes = 1;             // channels in a vector
-    int rows_per_vector = 1;   // whose scores are made in one vector, each in its share of the lanes, where rows share a short key
-    Products products = {};    // pairs of bf16 where q, k and v are such, of whole vectors of them; otherwise f32
-    int bytes_ahead = 0;       // of what is read, that much further on in the same stream is asked for; 0: no prefetches
+    int lanes = 1;           // channels in a vector
+    int rows_per_vector = 1; // whose scores are made in one vector, each in its share of the lanes, where rows share a short key
+    int short_key = 0;       // bytes, at most
+    Products products = {};  // pairs of bf16 where q, k and v are such, of whole vectors of them; otherwise f32
+    // Of what is read, that much further on in the same stream is asked for, at each of these distances, the furthest first; none: no
+    // prefetches. A turn of rows that read the same values again asks at one of them.
+    std::vector<int> bytes_ahead;
     int bytes_ahead_alone = 0; // instead, where only one row reads a key
+    int rows_per_turn = 1;     // that read values together
     Nearness nearness = Nearness::first_level;
 
     static constexpr int most_ahead = 128; // keys
-    static constexpr int short_key = 256;  // bytes. In turn with rows that have vectors of their own, on Zen 4: keys of 256 bytes 7 to
-                                           // 13 % less time, of 512 bytes level to 6 % more
     int panels_per_chunk() const { return keys_per_chunk / keys_per_panel; }
     int steps_per_chunk() const { return panels_per_chunk() / streams; }
 };
@@ -45,9 +47,9 @@ struct KeyProducts {
     Halide::Func key;   // (channel, vector, lane, stream, step, chunk, head, batch): whole vectors of a row's lanes, packed
     Halide::Func dot;   // ((number * rows_per_vector + row of the vector) * lanes + channel, group, stream of the group, step, row,
                         // chunk, head, batch)
-    std::vector<Halide::Func> sums; // as `dot`, neighbours added up, in the last one all channels of a key
+    std::vector<Halide::Func> sums; // as `dot`, halves added up, in the last one all channels of a key
     Halide::Func score;             // (number, row of the vector, group, stream of the group, step, row, chunk, head, batch)
-    Halide::RDom dims, rest_dims, neighbours;
+    Halide::RDom dims, rest_dims, halves;
     Halide::RDom store; // (number, group, stream of the group, step): of `masked`, for as many rows as it is made for
 };
 
@@ -58,14 +60,18 @@ struct Decode {
     AttentionInputs inputs;
     DecodeBlocking blocking;
 
-    Halide::Func first, end;  // (head, batch): the keys that some row may attend to by the run-time mask, nothing outside is read
-    Halide::Func reach;       // (panel, chunk, head, batch): whether an interval of some row reaches into the panel
-    Halide::Func full;        // (chunk, head, batch): whether one interval of every row holds the whole chunk
-    Halide::Func list;        // (slot, chunk, head, batch): how many panels are listed, then those that are reached
-    Halide::Func begin;       // (stream, step, chunk, head, batch): the first key of the panel
-    Halide::Func page, place; // (lane, slot, chunk, head, batch): where the keys of a listed panel lie, and of some more, for prefetches
-    Halide::Expr panels_within_pages; // the size of a page is a multiple of a panel's
-    Halide::RDom row_intervals, reach_intervals, full_rows, panels, listed;
+    Halide::Func first, end; // (head, batch): the keys that some row may attend to by the run-time mask, nothing outside is read
+    Halide::Func reach;      // (panel, chunk, head, batch): whether an interval of some row reaches into the panel
+    Halide::Func full;       // (chunk, head, batch): whether one interval of every row holds the whole chunk
+    Halide::Func list;       // (slot, chunk, head, batch): how many panels are listed, then those that are reached
+    Halide::Func begin;      // (stream, step, chunk, head, batch): the first key of the panel
+    // Where the keys of listed panels lie, and of some more, for prefetches. Where streams take turns and elements are read as they lie:
+    // (slot, chunk, head, batch) how many elements from the head's first key, and value, those of the panel are (i64), and whether all of
+    // them follow one after the other (i32); of panels where they don't, (listed key, chunk, head, batch) the elements to each. Elsewhere
+    // each key's place and page (i32).
+    Halide::Func panel_at, read_at, place_of_page;
+    Halide::Expr panels_within_pages; // the size of a page is a multiple of a panel's, or there is one page
+    Halide::RDom row_intervals, reach_intervals, full_rows, panels, listed, listed_panels;
 
     Products products;                // pairs of neighbouring channels in q and k, of neighbouring keys in weights and v
     Halide::Func query;               // (dim, row, head, batch): packed, scaled but for pairs

@@ -1,15 +1,12 @@
 // Which keys of a chunk are looked at, and where the streams find them.
 #include "dsl/decode_parts.h"
 
-#include <algorithm>
-
 #include "dsl/axes.h"
-#include "dsl/prefetch.h"
-#include "dsl/words.h"
 
 namespace attune::dsl {
 
 using namespace axes;
+using Halide::cast;
 using Halide::Expr;
 using Halide::Func;
 using Halide::RDom;
@@ -57,30 +54,70 @@ Expr slot_of(const Decode &d, const Expr &of_stream, const Expr &at_step) {
     return d.blocking.in_turn ? at_step * d.blocking.streams + of_stream : of_stream * steps(d) + at_step;
 }
 
-// Where panels begin, and their keys lie. Past the last panel it comes again, and keys that no row may attend to give way to the nearest
-// that one may.
+// The first key of the panel in a slot of the list; past the last panel it comes again.
+Expr begin_of(const Decode &d, const Expr &slot) {
+    const int last = d.blocking.panels_per_chunk() - 1;
+    Expr listed = clamp(d.list(1 + clamp(min(slot, listed_count(d) - 1), 0, last), chunk, head, batch), 0, last);
+    return chunk * d.blocking.keys_per_chunk + listed * d.blocking.keys_per_panel;
+}
+
+int panels_ahead(const Decode &d) { return DecodeBlocking::most_ahead / d.blocking.keys_per_panel; }
+
+// Of the slots of the list, with some more for what is asked for ahead: whether one is read from.
+Expr is_used(const Decode &d, const Expr &slot) {
+    return slot < select(listed_count(d) == 0, 0, steps(d) * d.blocking.streams + panels_ahead(d));
+}
+
+// What would be read from such a slot; keys that no row may attend to give way to the nearest that one may.
+struct ListedPanel {
+    Expr begin, looked_up, place, page; // of one key; for all lanes one look at the table of pages does where a panel lies within one
+    Expr is_whole;                      // whether its keys lie one after the other, and none gives way
+
+    ListedPanel(const Decode &d, const Expr &slot, const Expr &of_panel) {
+        const Pages &pages = d.inputs.pages;
+        const int keys = d.blocking.keys_per_panel;
+        const Expr first = d.first(head, batch), end = d.end(head, batch), next = chunk * d.blocking.keys_per_chunk + slot * keys;
+        auto inside = [&](const Expr &key) { return max(min(key, end - 1), first); };
+        begin = select(slot < d.blocking.panels_per_chunk(), begin_of(d, slot), next);
+        const Expr read = inside(begin + of_panel);
+        looked_up = select(d.panels_within_pages, inside(begin), read);
+        place = pages.place(looked_up) + (read - looked_up), page = pages.page(looked_up, batch);
+        is_whole = begin >= first && begin + keys <= end && d.panels_within_pages;
+    }
+    Expr elements(const Pages::Strides &strides) const {
+        return cast<int64_t>(place) * cast<int64_t>(strides.place) + cast<int64_t>(page) * cast<int64_t>(strides.page);
+    }
+};
+
+// A table that is only written where r reaches.
+void declare_table(Func table, const Expr &at, const std::vector<Expr> &values) {
+    std::vector<Expr> undefined;
+    for (const Expr &e : values)
+        undefined.push_back(Halide::undef(e.type()));
+    table(Halide::Var("at"), chunk, head, batch) = Halide::Tuple(undefined);
+    table(at, chunk, head, batch) = Halide::Tuple(values);
+}
+
 void declare_places(Decode &d) {
-    const AttentionInputs &in = d.inputs;
-    const int keys = d.blocking.keys_per_panel, keys_per_chunk = d.blocking.keys_per_chunk, last = d.blocking.panels_per_chunk() - 1;
-    auto begin_of = [&](const Expr &slot) {
-        Expr listed = clamp(d.list(1 + clamp(min(slot, listed_count(d) - 1), 0, last), chunk, head, batch), 0, last);
-        return chunk * keys_per_chunk + listed * keys;
-    };
-    d.begin(stream, step, chunk, head, batch) = begin_of(slot_of(d, stream, step));
-    // Of the panels that are listed, repeated or asked for ahead, and no others.
-    const int most_ahead = DecodeBlocking::most_ahead / keys;
-    d.listed = RDom(0, d.blocking.panels_per_chunk() + most_ahead, "listed_panels");
-    d.listed.where(d.listed < select(listed_count(d) == 0, 0, steps(d) * d.blocking.streams + most_ahead));
-    Expr begin = select(d.listed <= last, begin_of(d.listed), chunk * keys_per_chunk + d.listed * keys);
-    auto inside = [&](const Expr &key) { return max(min(key, d.end(head, batch) - 1), d.first(head, batch)); };
-    // Where panels lie in one page each, one look at the table does for all lanes.
-    d.panels_within_pages = in.pages.size % keys == 0;
-    Expr read = inside(begin + lane), looked_up = select(d.panels_within_pages, inside(begin), read);
-    const Halide::Var slot("slot");
-    d.place(lane, slot, chunk, head, batch) = Halide::undef<int>();
-    d.place(lane, d.listed, chunk, head, batch) = in.pages.place(looked_up) + (read - looked_up);
-    d.page(lane, slot, chunk, head, batch) = Halide::undef<int>();
-    d.page(lane, d.listed, chunk, head, batch) = in.pages.page(looked_up, batch);
+    const Pages &pages = d.inputs.pages;
+    const int keys = d.blocking.keys_per_panel, slots = d.blocking.panels_per_chunk() + panels_ahead(d);
+    d.begin(stream, step, chunk, head, batch) = begin_of(d, slot_of(d, stream, step));
+    d.panels_within_pages = pages.size % keys == 0 || !pages.several;
+    d.listed = RDom(0, keys, 0, slots, "listed_keys");
+    d.listed.where(is_used(d, d.listed.y));
+    const Expr listed_key = d.listed.y * keys + d.listed.x;
+    const ListedPanel of_key(d, d.listed.y, d.listed.x);
+    if (!d.blocking.in_turn || !pages.key_strides || !pages.value_strides) {
+        declare_table(d.place_of_page, listed_key, {of_key.place, of_key.page});
+        return;
+    }
+    d.listed_panels = RDom(0, slots, "listed_panels");
+    d.listed_panels.where(is_used(d, d.listed_panels));
+    const ListedPanel panel(d, d.listed_panels, 0);
+    declare_table(d.panel_at, d.listed_panels,
+                  {panel.elements(*pages.key_strides), panel.elements(*pages.value_strides), select(panel.is_whole, 1, 0)});
+    d.listed.where(!is_whole(d, d.listed.y));
+    declare_table(d.read_at, listed_key, {of_key.elements(*pages.key_strides), of_key.elements(*pages.value_strides)});
 }
 
 } // namespace
@@ -109,38 +146,6 @@ Expr listed_key(const Decode &d, const Expr &of_lane, const Expr &of_stream, con
     return Halide::unsafe_promise_clamped(listed, 0, d.blocking.keys_per_chunk - 1);
 }
 
-namespace {
-
-Expr stored_channel(const Decode &d, const Func &paged, const Expr &listed, const Expr &c) {
-    const int keys = d.blocking.keys_per_panel;
-    auto at = [&](const Func &f) { return f(listed % keys, listed / keys, chunk, head, batch); };
-    return paged(c, at(d.place), head, at(d.page));
-}
-
-} // namespace
-
-Expr channel_of(const Decode &d, const Func &paged, const Expr &listed, const Expr &c) {
-    return as_float(stored_channel(d, paged, listed, c));
-}
-
-Expr lane_of(const Decode &d, const Func &paged, int lanes, const Expr &listed, const Expr &v, const Expr &width, const Expr &wanted) {
-    const int bytes = paged.types().front().bytes(), depth = d.products.depth(), line = 64;
-    auto of_key = [&](const Expr &k) {
-        Expr stored = stored_channel(d, paged, k, v * (lanes * depth) + axes::channel);
-        return d.products.pairs ? words_from(stored) : as_float(stored);
-    };
-    if (d.blocking.bytes_ahead == 0 || !width.defined()) return of_key(listed);
-    // A constant also where the width is none. (A limit on a quotient by the width is lost: inside loops over channels the compiler knows
-    // that there are some, and it infers the table's extent from what it has simplified there.)
-    const int64_t usual = 128, bytes_of_key = Halide::Internal::as_const_int(width).value_or(usual) * bytes;
-    auto keys_in = [&](int64_t ahead) { return int(std::clamp<int64_t>(ahead / bytes_of_key, 1, DecodeBlocking::most_ahead)); };
-    Expr ahead = select(d.rows_per_head() == 1, keys_in(d.blocking.bytes_ahead_alone), keys_in(d.blocking.bytes_ahead));
-    return with_prefetch(of_key(listed), of_key(listed + ahead), wanted && v % std::max(line / (lanes * depth * bytes), 1) == 0,
-                         d.blocking.nearness);
-}
-
-Expr rest_count(const Expr &width, int lanes) { return (width % lanes + lanes - 1) / lanes; }
-
-bool has_rest(const Expr &width, int lanes) { return !is_const_zero(Halide::Internal::simplify(width % lanes)); }
+Expr is_whole(const Decode &d, const Expr &slot) { return d.panel_at(slot, chunk, head, batch)[2] != 0; }
 
 } // namespace attune::dsl

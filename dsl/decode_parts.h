@@ -31,13 +31,28 @@ Halide::Expr comes_again(const Decode &d, const Halide::Expr &of_stream, const H
 /** The key to read for one of the lanes of a panel, the nearest that some row may attend to: its place in the list. */
 Halide::Expr listed_key(const Decode &d, const Halide::Expr &of_lane, const Halide::Expr &of_stream, const Halide::Expr &at_step);
 
-/** Channel `c` of a listed key, or of its value, in f32. `paged` is one of Pages. */
-Halide::Expr channel_of(const Decode &d, const Halide::Func &paged, const Halide::Expr &listed, const Halide::Expr &c);
+/** Whether the keys of the panel in a slot of the list lie one after the other in memory, and are all read. */
+Halide::Expr is_whole(const Decode &d, const Halide::Expr &slot);
+
+/** What is read of a listed key, and where from. */
+enum class Cached { key, value };
+const Halide::Func &cached(const Decode &d, Cached what);
+
+/** Channel `c` of a listed key, or of its value, in f32. */
+Halide::Expr channel_of(const Decode &d, Cached what, const Halide::Expr &listed, const Halide::Expr &c);
+
+/** How keys further on in the same stream are asked for: where one row reads a key at a distance of its own, else at the nearest. */
+struct Ahead {
+    Halide::Expr width; // channels of a key
+    Halide::Expr wanted = Halide::Internal::const_true();
+    Halide::Expr alone = Halide::Internal::const_false(); // whether one row reads a key
+    bool all = false;                                     // at all distances
+    Halide::Expr turn = {};                               // of rows, each of which asks at another distance
+};
 
 /** Lane `channel` of vector `v`, of so many lanes, of a listed key, or of its value: a channel in f32, or for pairs a word of two
- * neighbours. With `width`, how many channels there are, that of a key further on in the same stream is asked for if `wanted`. */
-Halide::Expr lane_of(const Decode &d, const Halide::Func &paged, int lanes, const Halide::Expr &listed, const Halide::Expr &v,
-                     const Halide::Expr &width = Halide::Expr(), const Halide::Expr &wanted = Halide::Internal::const_true());
+ * neighbours. That of a key further on is asked for, unless there is no `ahead.width`. */
+Halide::Expr lane_of(const Decode &d, Cached what, int lanes, const Halide::Expr &listed, const Halide::Expr &v, const Ahead &ahead = {});
 
 /** Whether some channels may be left that fill no vector; and 1 where some are, else 0. */
 bool has_rest(const Halide::Expr &width, int lanes);

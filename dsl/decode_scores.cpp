@@ -39,7 +39,8 @@ void declare_query(Decode &d) {
     d.query(dim, row, head, batch) = products.pack([&](int which) { return query_channel(dim * products.depth() + which); });
 }
 
-KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vector) {
+// `alone`: where one row reads a key.
+KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vector, const Expr &alone) {
     const AttentionInputs &in = d.inputs;
     const Products &products = d.products;
     const int vector_lanes = d.blocking.lanes;
@@ -54,8 +55,9 @@ KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vec
     }
     p.key = Func("key_vector" + suffix);
     p.key(channel, vector, lane, stream, step, chunk, head, batch) =
-        lane_of(d, in.pages.key, p.lanes, listed_key(d, lane, stream, step), vector, in.head_dim);
-    // Sums by channel of a group's keys side by side, so that neighbours can be added up until there is one for each key and row.
+        lane_of(d, Cached::key, p.lanes, listed_key(d, lane, stream, step), vector,
+                {in.head_dim, Halide::Internal::const_true(), alone, rows_per_vector > 1});
+    // Sums by channel of a group's keys side by side, so that they can be halved until there is one for each key and row.
     const Expr of_vector = channel % vector_lanes, of_row = channel % p.lanes, number = channel / vector_lanes;
     const Halide::Var &group = groups.group, &of_stream = groups.of_stream;
     const Expr key_lane = groups.lane(number, group), key_stream = groups.stream(number, of_stream);
@@ -70,15 +72,16 @@ KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vec
         p.rest_dims = RDom(0, rest_count(in.head_dim, p.lanes), "rest_dims" + suffix);
         p.rest_dims.where(of_row < in.head_dim % p.lanes);
         Expr rest = whole + p.rest_dims;
-        dot() += query(rest) * channel_of(d, in.pages.key, listed_key(d, key_lane, key_stream, step), rest * p.lanes + of_row);
+        dot() += query(rest) * channel_of(d, Cached::key, listed_key(d, key_lane, key_stream, step), rest * p.lanes + of_row);
     }
-    p.neighbours = RDom(0, 2, "neighbours" + suffix);
+    // Halves rather than neighbours: those of several keys are brought together by shuffles that need no table of lanes.
+    p.halves = RDom(0, 2, "halves" + suffix);
     for (int left = p.lanes / 2; left > 0; left /= 2) {
         const Func before = p.sums.empty() ? p.dot : p.sums.back();
         auto at = [&](const Expr &c) { return before(c, group, of_stream, step, row, chunk, head, batch); };
         Func sum("sums_by_" + std::to_string(left) + suffix);
         sum(channel, group, of_stream, step, row, chunk, head, batch) = 0.0f;
-        sum(channel, group, of_stream, step, row, chunk, head, batch) += at(channel * 2 + p.neighbours);
+        sum(channel, group, of_stream, step, row, chunk, head, batch) += at((channel / left * 2 + p.halves) * left + channel % left);
         p.sums.push_back(sum);
     }
     // The keys of a row side by side.
@@ -91,16 +94,20 @@ KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vec
 // Rows share vectors where keys are short, and no channels are left over.
 int rows_per_vector(const Decode &d) {
     const auto width = Halide::Internal::as_const_int(d.inputs.head_dim);
-    const bool is_short = width && *width * d.inputs.pages.key.type().bytes() <= DecodeBlocking::short_key;
+    const bool is_short = width && *width * d.inputs.pages.key.type().bytes() <= d.blocking.short_key;
     return is_short && !has_rest(d.inputs.head_dim, d.blocking.lanes * d.products.depth()) ? d.blocking.rows_per_vector : 1;
 }
 
 void declare_stores(Decode &d, const Groups &groups) {
-    d.scores.push_back(key_products(d, groups, 1));
-    if (const int several = rows_per_vector(d); several > 1) d.scores.push_back(key_products(d, groups, several));
+    const Expr alone = d.rows_per_head() == 1;
+    if (const int several = rows_per_vector(d); several == 1)
+        d.scores = {key_products(d, groups, 1, alone)};
+    else
+        d.scores = {key_products(d, groups, 1, Halide::Internal::const_true()),
+                    key_products(d, groups, several, Halide::Internal::const_false())};
     for (KeyProducts &p : d.scores) {
         const int several = p.rows_per_vector;
-        Expr alone = d.rows_per_head() == 1, used = d.scores.size() == 1 ? Halide::Internal::const_true() : several == 1 ? alone : !alone;
+        Expr used = d.scores.size() == 1 ? Halide::Internal::const_true() : several == 1 ? alone : !alone;
         p.store = RDom(0, d.blocking.streams, 0, groups.in_panel(), 0, groups.with_groups(), 0, d.blocking.steps_per_chunk(),
                        several == 1 ? "store_steps" : "store_steps_of_rows");
         const RDom &r = p.store;

@@ -16,12 +16,13 @@ using Halide::RDom;
 namespace {
 
 // A vector of the values of a key; or of a pair of keys: what is read of each are words of neighbouring channels, and the even ones of both
-// keys make one vector of pairs, the odd ones the next. With `width`, values further on are asked for.
-Expr packed_values(const Decode &d, const Expr &packed_lane, const Expr &of_stream, const Expr &width = Expr()) {
+// keys make one vector of pairs, the odd ones the next.
+Expr packed_values(const Decode &d, const Expr &packed_lane, const Expr &of_stream, Ahead ahead = {}) {
     const int depth = d.products.depth();
+    ahead.wanted = vector % depth == 0;
     auto lanes = [&](int which) {
-        return lane_of(d, d.inputs.pages.value, d.blocking.lanes, listed_key(d, packed_lane * depth + which, of_stream, step),
-                       vector / depth, width, vector % depth == 0);
+        return lane_of(d, Cached::value, d.blocking.lanes, listed_key(d, packed_lane * depth + which, of_stream, step), vector / depth,
+                       ahead);
     };
     return d.products.pairs ? pairs_of_words(lanes(0), lanes(1), vector % 2 == 0) : lanes(0);
 }
@@ -31,7 +32,7 @@ Expr careful_values(const Decode &d, const RDom &r) {
     const AttentionInputs &in = d.inputs;
     if (d.products.pairs) return packed_values(d, r.x, r.y);
     Expr c = Halide::unsafe_promise_clamped(vector * d.blocking.lanes + channel, 0, in.value_dim - 1);
-    return channel_of(d, in.pages.value, listed_key(d, r.x, r.y, step), c);
+    return channel_of(d, Cached::value, listed_key(d, r.x, r.y, step), c);
 }
 
 // Sum of share * v. Where it isn't finite, it is made again with the masks looked at: 0 * NaN is NaN, and so would be the result.
@@ -42,11 +43,14 @@ void declare_output(Decode &d) {
     auto output = [&](const Func &f, const Expr &v) -> Halide::FuncRef { return f(channel, v, row, chunk, head, batch); };
     auto of_step = [&](const Expr &v, const Expr &at) -> Halide::FuncRef { return d.step_output(channel, v, at, row, chunk, head, batch); };
     auto share = [&](const RDom &r) { return d.packed_share(r.x, r.y, step, row, chunk, head, batch); };
-    auto value = [&](const RDom &r, const Expr &v) { return d.value(channel, v, r.x, r.y, step, chunk, head, batch); };
+    auto value = [&](const RDom &r, const Expr &v) {
+        return d.value(channel, v, r.x, r.y, step, row / d.blocking.rows_per_turn, chunk, head, batch);
+    };
     const Halide::Var packed_lane("packed_lane");
     d.packed_share(packed_lane, stream, step, row, chunk, head, batch) =
         products.pack([&](int which) { return d.share(packed_lane * products.depth() + which, stream, step, row, chunk, head, batch); });
-    d.value(channel, vector, lane, stream, step, chunk, head, batch) = packed_values(d, lane, stream, in.value_dim);
+    const Ahead ahead = {in.value_dim, Halide::Internal::const_true(), d.rows_per_head() == 1, false, turn};
+    d.value(channel, vector, lane, stream, step, turn, chunk, head, batch) = packed_values(d, lane, stream, ahead);
 
     // A step's values are in the nearest cache when those channels of theirs follow that fill no vector.
     d.values = RDom(0, panel_keys, 0, streams, 0, in.value_dim / lanes, "values");
@@ -57,7 +61,7 @@ void declare_output(Decode &d) {
         const RDom &r = d.rest_values;
         d.rest_values.where(channel < in.value_dim % lanes);
         Expr rest = in.value_dim / lanes + r.z;
-        of_step(rest, step) += share(r) * channel_of(d, in.pages.value, listed_key(d, r.x, r.y, step), rest * lanes + channel);
+        of_step(rest, step) += share(r) * channel_of(d, Cached::value, listed_key(d, r.x, r.y, step), rest * lanes + channel);
     }
     d.output_steps = RDom(0, d.blocking.steps_per_chunk(), "output_steps");
     d.output_steps.where(d.output_steps < steps(d));

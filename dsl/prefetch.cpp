@@ -11,9 +11,14 @@ namespace {
 
 constexpr const char *prefetch_marker = "attune.prefetch";
 
+// The constant comes last: LLVM would add it to the buffer first, and keep one sum for each constant rather than what all have in common.
 Expr address_of(const std::string &buffer, const Expr &index, int element_bytes) {
-    Expr base = Halide::reinterpret<uint64_t>(Variable::make(Halide::Handle(), buffer));
-    return Halide::reinterpret(Halide::Handle(), base + Halide::cast<uint64_t>(index) * Expr(uint64_t(element_bytes)));
+    Expr base = Halide::reinterpret<uint64_t>(Variable::make(Halide::Handle(), buffer)), rest = simplify(index);
+    int64_t constant = 0;
+    if (const Add *sum = rest.as<Add>())
+        if (const auto c = as_const_int(sum->b)) constant = *c, rest = sum->a;
+    Expr bytes = base + Halide::cast<uint64_t>(rest) * Expr(uint64_t(element_bytes));
+    return Halide::reinterpret(Halide::Handle(), bytes + Expr(uint64_t(constant * element_bytes)));
 }
 
 int locality_of(Nearness nearness) { return nearness == Nearness::first_level ? 3 : 2; } // LLVM's
@@ -29,15 +34,16 @@ private:
     }
 };
 
-// The address of the first element that an expression loads.
-Expr address_of(const Expr &loading) {
+const Load &load_of(const Expr &loading) {
     FirstLoad first;
     loading.accept(&first);
     if (!first.load) throw Halide::CompileError("attune: nothing is loaded where a prefetch was asked for");
-    const Load &load = *first.load;
+    return *first.load;
+}
+
+Expr first_index(const Load &load) {
     const Ramp *ramp = load.index.as<Ramp>();
-    Expr index = ramp ? ramp->base : load.type.is_vector() ? Shuffle::make_extract_element(load.index, 0) : load.index;
-    return address_of(load.name, index, load.type.bytes());
+    return ramp ? ramp->base : load.type.is_vector() ? Shuffle::make_extract_element(load.index, 0) : load.index;
 }
 
 Expr one_lane(const Expr &e) {
@@ -56,9 +62,21 @@ class LowerPrefetches : public IRMutator {
     using IRMutator::visit;
     std::vector<Stmt> fetches_;
 
+    void ask(const Call &marker) {
+        const Load &load = load_of(marker.args[1]);
+        const Expr index = first_index(load), locality = one_lane(marker.args[3]);
+        fetches_.push_back(fetch(address_of(load.name, index, load.type.bytes()), locality));
+        for (std::size_t i = 4; i < marker.args.size(); i += 2) {
+            const Expr beside = index + Halide::cast(index.type(), one_lane(marker.args[i]));
+            const Stmt request = fetch(address_of(load.name, beside, load.type.bytes()), locality);
+            const Expr wanted = simplify(one_lane(marker.args[i + 1]) != 0);
+            if (!is_const_zero(wanted)) fetches_.push_back(is_const_one(wanted) ? request : IfThenElse::make(wanted, request));
+        }
+    }
+
     Expr visit(const Call *op) override {
         if (op->name != prefetch_marker) return IRMutator::visit(op);
-        if (!is_const_zero(simplify(op->args[2]))) fetches_.push_back(fetch(address_of(op->args[1]), one_lane(op->args[3])));
+        if (!is_const_zero(simplify(op->args[2]))) ask(*op);
         return mutate(op->args[0]);
     }
 
@@ -73,8 +91,11 @@ class LowerPrefetches : public IRMutator {
 
 } // namespace
 
-Expr with_prefetch(const Expr &now, const Expr &later, const Expr &wanted, Nearness nearness) {
-    return Call::make(now.type(), prefetch_marker, {now, later, Halide::select(wanted, 1, 0), locality_of(nearness)}, Call::PureExtern);
+Expr with_prefetch(const Expr &now, const Expr &later, const Expr &wanted, Nearness nearness, const std::vector<Beside> &beside) {
+    std::vector<Expr> args = {now, later, Halide::select(wanted, 1, 0), locality_of(nearness)};
+    for (const Beside &b : beside)
+        args.insert(args.end(), {b.elements, Halide::select(b.wanted, 1, 0)});
+    return Call::make(now.type(), prefetch_marker, args, Call::PureExtern);
 }
 
 Stmt prefetch(const std::string &buffer, const Expr &index, int element_bytes, Nearness nearness) {

@@ -102,6 +102,11 @@ protected:
         return whole;
     }
 
+    std::optional<dsl::Pages::Strides> page_strides(const Tensor &tensor) const {
+        if (is_quantised()) return std::nullopt;
+        return dsl::Pages::Strides{tensor.dim(1).stride(), tensor.dim(3).stride()};
+    }
+
     /** The same, by token: (channel, token, head, batch). */
     Halide::Func by_token(const std::string &name, const Halide::Func &paged, const dsl::Pages &where) {
         using namespace dsl::axes;
@@ -115,7 +120,7 @@ protected:
         T &self = static_cast<T &>(*this);
         dsl::AttentionInputs in;
         find_pages(key, in.pages);
-        in.pages.key = by_page("paged_key", key, key_scale);
+        in.pages.key = by_page("paged_key", key, key_scale), in.pages.key_strides = page_strides(key);
         in.query = query, in.key = by_token("unpaged_key", in.pages.key, in.pages);
         in.queries = query.dim(1).extent(), in.keys = keys;
         in.head_dim = extent_or(head_dim, query.dim(0).extent());
@@ -160,7 +165,7 @@ protected:
     dsl::AttentionInputs attention_inputs() {
         const int value_width = this->value_dim >= 0 ? this->value_dim : this->head_dim;
         dsl::AttentionInputs in = this->score_inputs();
-        in.pages.value = this->by_page("paged_value", value, value_scale);
+        in.pages.value = this->by_page("paged_value", value, value_scale), in.pages.value_strides = this->page_strides(value);
         in.value = this->by_token("unpaged_value", in.pages.value, in.pages);
         value_scale.dim(0).set_stride(Halide::Expr());
         in.value_dim = extent_or(value_width, value.dim(0).extent());

@@ -42,7 +42,8 @@ Tiles tuned_tiles(const Machine &machine, const std::string &schedule, int head_
 Streams tuned_streams(const Machine &machine, const std::string &schedule, int head_dim) {
     const nlohmann::json s = tuned(machine, schedule, of_head_dim(head_dim));
     return {s.at("keys_per_chunk"), s.at("keys_per_panel"),    s.at("streams"), s.at("in_turn"),
-            s.at("bytes_ahead"),    s.at("bytes_ahead_alone"), nearness(s),     s.at("rows_per_vector")};
+            s.at("bytes_ahead"),    s.at("bytes_ahead_alone"), nearness(s),     s.at("rows_per_vector"),
+            s.at("short_key")};
 }
 
 WeightStreams tuned_weight_streams(const Machine &machine, const std::string &schedule) {

@@ -42,11 +42,12 @@ struct Streams {
     int keys_per_chunk;
     int keys_per_panel; // a divisor of keys_per_chunk / count
     int count;
-    bool in_turn;           // whether they take the panels in turn, and all is read in order; else each has its own part of a chunk
-    int bytes_ahead;        // of what is read, that much further on is asked for
-    int bytes_ahead_alone;  // instead, where only one row reads a key
-    dsl::Nearness nearness; // how near
-    int rows_per_vector;    // whose scores are made in one vector, where rows share a short key
+    bool in_turn;                 // whether they take the panels in turn, and all is read in order; else each has its own part of a chunk
+    std::vector<int> bytes_ahead; // of what is read, that much further on is asked for: at each of these distances, the furthest first
+    int bytes_ahead_alone;        // instead, where only one row reads a key
+    dsl::Nearness nearness;       // how near
+    int rows_per_vector;          // whose scores are made in one vector, where rows share a short key
+    int short_key;                // bytes, at most
 };
 
 Streams tuned_streams(const Machine &machine, const std::string &schedule, int head_dim);

@@ -4,6 +4,10 @@
 #include <Halide.h>
 
 #include "dsl/attention.h"
+#include "dsl/decode.h"
+#include "dsl/displaced.h"
+#include "dsl/prefetch.h"
+#include "dsl/words.h"
 #include "schedules/ask_for_stores.h"
 #include "schedules/lift_conditions.h"
 #include "schedules/machine.h"
@@ -26,6 +30,21 @@ inline void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attentio
     if (!machine.bfloat16_tiles) return;
     pipeline.add_custom_lowering_pass(new x86::TileProducts);
     pipeline.add_custom_lowering_pass(new TurnSquares(attention.operands.value_words));
+}
+
+inline void add_passes(Halide::Pipeline pipeline, const dsl::Decode &decode) {
+    // Whether a panel's keys lie one after the other is the same for all of them.
+    if (decode.panel_at.defined()) {
+        for (int i = 0; i < int(decode.scores.size()); i++)
+            pipeline.add_custom_lowering_pass(new UnswitchLoops(decode.masked, i, decode.panel_at));
+        Halide::Func output = decode.step_output;
+        for (int i = 0; i < output.num_update_definitions(); i++)
+            pipeline.add_custom_lowering_pass(new UnswitchLoops(output, i, decode.panel_at));
+    }
+    dsl::lower_displaced(pipeline);
+    dsl::lower_prefetches(pipeline);
+    dsl::lower_words(pipeline);
+    pipeline.add_custom_lowering_pass(new RegisterArrays);
 }
 
 } // namespace attune::schedules

@@ -25,7 +25,8 @@ template <typename Declared, typename Shape> struct Schedule {
     const char *name;
     const char *device;  // "x86" or "cuda"
     const char *summary; // one line for people
-    Shape (*shape)(const Machine &machine, int head_dim, const Halide::Expr &keys);
+    /** `extent` is what else it depends on: keys, rows or channels; of decoding a value's channels. */
+    Shape (*shape)(const Machine &machine, int head_dim, const Halide::Expr &extent);
     void (*apply)(const Declared &declared, const Machine &machine);
 };
 

@@ -1,5 +1,6 @@
 #include "schedules/unswitch_loops.h"
 
+#include <map>
 #include <set>
 
 #include "schedules/uses.h"
@@ -25,27 +26,67 @@ private:
     }
 };
 
-// The first condition in a loop that nothing in the loop changes.
+class Reads : public IRVisitor {
+public:
+    explicit Reads(const std::string &func) : func(func) {}
+    bool any = false;
+
+private:
+    using IRVisitor::visit;
+    const std::string &func;
+
+    void visit(const Load *op) override {
+        any = any || op->name == func || starts_with(op->name, func + "."); // one of several values
+        IRVisitor::visit(op);
+    }
+};
+
+// The first condition in a loop that nothing in the loop changes, in terms of what is known outside; that reads a Func, if one is named.
 class FixedCondition : public IRVisitor {
 public:
-    explicit FixedCondition(const std::set<std::string> &stored) : stored(stored) {}
+    FixedCondition(const std::set<std::string> &stored, const std::string &read) : stored(stored), read(read) {}
     Expr condition;
 
 private:
     using IRVisitor::visit;
     const std::set<std::string> &stored;
+    const std::string &read;
     std::set<std::string> bound;
+    std::map<std::string, Expr> fixed; // of what is bound, the values that nothing changes
+
+    void bind(const std::string &name, const Expr &value) {
+        const Expr outside = substitute(fixed, value);
+        if (uses(outside, bound, stored))
+            bound.insert(name);
+        else
+            fixed[name] = outside;
+    }
+    void consider(const Expr &found) {
+        if (condition.defined() || found.type().is_vector()) return;
+        const Expr outside = substitute(fixed, found);
+        Reads reads(read);
+        outside.accept(&reads);
+        if ((read.empty() || reads.any) && !uses(outside, bound, stored)) condition = outside;
+    }
 
     void visit(const For *op) override {
         bound.insert(op->name);
         IRVisitor::visit(op);
     }
     void visit(const LetStmt *op) override {
-        bound.insert(op->name);
+        bind(op->name, op->value);
+        IRVisitor::visit(op);
+    }
+    void visit(const Let *op) override {
+        bind(op->name, op->value);
         IRVisitor::visit(op);
     }
     void visit(const IfThenElse *op) override {
-        if (!condition.defined() && !uses(op->condition, bound, stored)) condition = op->condition;
+        consider(op->condition);
+        IRVisitor::visit(op);
+    }
+    void visit(const Call *op) override {
+        if (op->is_intrinsic(Call::if_then_else)) consider(op->args[0]);
         IRVisitor::visit(op);
     }
 };
@@ -59,11 +100,26 @@ private:
     using IRMutator::visit;
     const Expr &condition;
     const bool holds;
+    std::map<std::string, Expr> lets;
 
+    bool is_decided(const Expr &found) const { return equal(substitute(lets, found), condition); }
+
+    Stmt visit(const LetStmt *op) override {
+        lets[op->name] = substitute(lets, op->value);
+        return IRMutator::visit(op);
+    }
+    Expr visit(const Let *op) override {
+        lets[op->name] = substitute(lets, op->value);
+        return IRMutator::visit(op);
+    }
     Stmt visit(const IfThenElse *op) override {
-        if (!equal(op->condition, condition)) return IRMutator::visit(op);
+        if (!is_decided(op->condition)) return IRMutator::visit(op);
         if (holds) return mutate(op->then_case);
         return op->else_case.defined() ? mutate(op->else_case) : Evaluate::make(0);
+    }
+    Expr visit(const Call *op) override {
+        if (!op->is_intrinsic(Call::if_then_else) || op->args.size() != 3 || !is_decided(op->args[0])) return IRMutator::visit(op);
+        return mutate(op->args[holds ? 1 : 2]);
     }
 };
 
@@ -73,7 +129,7 @@ Stmt UnswitchLoops::visit(const For *op) {
     if (!starts_with(op->name, loops)) return IRMutator::visit(op);
     Stores stores;
     op->accept(&stores);
-    FixedCondition fixed(stores.names);
+    FixedCondition fixed(stores.names, read);
     op->accept(&fixed);
     if (!fixed.condition.defined()) return IRMutator::visit(op);
     const auto loop_where = [&](bool holds) { return mutate(Decided(fixed.condition, holds).mutate(op)); };

@@ -8,7 +8,8 @@
 namespace attune::schedules {
 
 /** Makes two loops of one with a condition inside that the loop doesn't change: one where it holds, one where it doesn't; and so on, while
- * there are such conditions. For the loops of a Func's update, of which the outermost that doesn't change it is taken.
+ * there are such conditions, of statements and of if_then_else(). For the loops of a Func's update, of which the outermost that doesn't
+ * change it is taken.
  *
  * Halide specializes a stage on inputs alone, not on what depends on a loop further out; and where LLVM finds such a condition, it has
  * given up keeping sums in registers by then.
@@ -17,6 +18,10 @@ namespace attune::schedules {
 class UnswitchLoops : public Halide::Internal::IRMutator {
 public:
     UnswitchLoops(const Halide::Func &func, int update) : loops(func.name() + ".s" + std::to_string(update + 1) + ".") {}
+    /** Only for conditions that read `read`. */
+    UnswitchLoops(const Halide::Func &func, int update, const Halide::Func &read) : UnswitchLoops(func, update) {
+        this->read = read.name();
+    }
 
 protected:
     using IRMutator::visit;
@@ -24,6 +29,7 @@ protected:
 
 private:
     const std::string loops;
+    std::string read; // a Func, or none
 };
 
 } // namespace attune::schedules

@@ -5,6 +5,8 @@
 // bandwidth, and 92 % with one); on Zen 5 one after the other with prefetches 8 KiB ahead (100 %, and 81 to 91 % with four apart), and on
 // Zen 4 one after the other, too, so that there the four keys whose scores are made at once are neighbours. Prefetches go to the
 // second-level cache there: into the first, Zen 4 takes 1.4 times as long with grouped heads. With one row a key it wants 2 KiB ahead.
+// It drops what finds too many others waiting: where a key's lines take turns with those of its neighbours, each is asked for twice, and
+// each turn of rows at the same values asks at another distance (grouped heads in f32 9 to 12 % less time).
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -32,11 +34,20 @@ constexpr int vectors_at_once = 8; // of the output: every line of a value is re
 const Var tile_of_rows{"tile_of_rows"}, chunk_task{"chunk_task"}, head_task{"head_task"}, fused{"fused"};
 const Var in_chunk{"in_chunk"}, rows{"rows"}, rows_alone{"rows_alone"}, in_rows{"in_rows"};
 
+int rows_in_registers(const Machine &machine) { return machine.vector_registers >= 32 ? 4 : 2; }
+
+// Whether the output's vectors of so many rows fit into the registers, beside values and weights; where streams take turns, half the rows
+// are as good.
+bool outputs_fit(const dsl::DecodeBlocking &blocking, const Halide::Expr &value_dim, int rows) {
+    const auto width = Halide::Internal::as_const_int(value_dim);
+    return !blocking.in_turn || !width || std::min<int64_t>(*width / blocking.lanes, vectors_at_once) * rows < 32;
+}
+
 class DecodeSchedules {
 public:
     DecodeSchedules(const dsl::Decode &decode, const Machine &machine)
         : d(decode), lanes(decode.blocking.lanes), panel_keys(decode.blocking.keys_per_panel), streams(decode.blocking.streams),
-          rows_at_once(machine.vector_registers >= 32 ? 4 : 2), value_rows(fits_registers() ? rows_at_once : rows_at_once / 2) {}
+          rows_at_once(rows_in_registers(machine)), value_rows(decode.blocking.rows_per_turn) {}
 
     void apply() {
         tasks();
@@ -51,13 +62,6 @@ private:
     const dsl::Decode &d;
     const int lanes, panel_keys, streams, rows_at_once;
     const int value_rows; // of the output at once
-
-    // Whether the output's vectors of rows_at_once rows do, beside values and weights; where they take turns in memory, half the rows are
-    // as good.
-    bool fits_registers() const {
-        const auto width = Halide::Internal::as_const_int(d.inputs.value_dim);
-        return !d.blocking.in_turn || !width || std::min<int64_t>(*width / lanes, vectors_at_once) * rows_at_once < 32;
-    }
 
     void one_of_each(Func f) const {
         for (const Var &axis : f.args())
@@ -105,15 +109,19 @@ private:
     }
 
     void listed_panels() const {
-        for (Func f : {d.first, d.end, d.reach, d.full, d.list, d.begin, d.page, d.place})
+        for (Func f : {d.first, d.end, d.reach, d.full, d.list, d.begin})
             per_task(f);
         Func reach = d.reach, list = d.list, begin = d.begin;
         begin.bound_extent(stream, streams).bound_extent(step, d.blocking.steps_per_chunk());
-        for (Func f : {d.page, d.place}) {
-            f.bound_extent(lane, panel_keys)
-                .bound_extent(f.args()[1], d.blocking.panels_per_chunk() + dsl::DecodeBlocking::most_ahead / panel_keys);
-            f.update().vectorize(lane, lanes).specialize(d.panels_within_pages);
+        if (d.panel_at.defined()) {
+            Func panels = d.panel_at;
+            per_task(panels);
+            panels.bound_extent(panels.args()[0], d.blocking.panels_per_chunk() + dsl::DecodeBlocking::most_ahead / panel_keys);
         }
+        Func table = d.read_at.defined() ? d.read_at : d.place_of_page;
+        per_task(table);
+        table.bound_extent(table.args()[0], d.blocking.keys_per_chunk + dsl::DecodeBlocking::most_ahead);
+        table.update().allow_race_conditions().vectorize(d.listed.x, lanes).specialize(d.panels_within_pages);
         reach.bound_extent(panel, d.blocking.panels_per_chunk()).vectorize(panel, lanes);
         reach.update().reorder(panel, d.reach_intervals.x, d.reach_intervals.y).vectorize(panel, lanes);
         list.update().unroll(d.panels.x);
@@ -165,11 +173,19 @@ private:
         score.bound_extent(number, streams).bound_extent(row_of_vector, p.rows_per_vector);
         score.vectorize(number).vectorize(row_of_vector).vectorize(row);
         // All rows at once: the sums of four keys and four rows are a vector.
-        int extent = lanes * streams;
+        const Var of_key("of_key"), number_of_key("number_of_key");
+        int left = p.lanes;
         for (Func f : p.sums) {
-            extent /= 2;
-            f.bound_extent(channel, extent).vectorize(channel).vectorize(row);
-            f.update().reorder(p.neighbours, channel, row).atomic().vectorize(p.neighbours).vectorize(channel).vectorize(row);
+            left /= 2;
+            f.bound_extent(channel, left * p.rows_per_vector * streams).vectorize(channel).vectorize(row);
+            std::vector<VarOrRVar> order = {p.halves, channel, row};
+            if (left > 1) {
+                f.update().split(channel, number_of_key, of_key, left);
+                order = {p.halves, of_key, number_of_key, row};
+            }
+            f.update().reorder(order).atomic();
+            for (const VarOrRVar &v : order)
+                f.update().vectorize(v);
         }
         if (p.rows_per_vector > 1)
             dot_of_rows(p);
@@ -283,7 +299,7 @@ private:
                 .unroll(in_rows);
             if (is_const(d.inputs.value_dim)) s.unroll(at_once);
         });
-        value.compute_at(of_step, at_once);
+        value.compute_at(of_step, at_once).bound_extent(turn, 1);
         in_registers(value, lanes, 1);
         if (of_step.num_update_definitions() > 1) {
             const Halide::RDom &r = d.rest_values;
@@ -321,14 +337,16 @@ private:
 } // namespace
 
 // The chunks are the same for every number of threads and items, so that sums are made in the same order.
-dsl::DecodeBlocking decode_blocking(const Machine &machine, int head_dim, const Halide::Expr &) {
+dsl::DecodeBlocking decode_blocking(const Machine &machine, int head_dim, const Halide::Expr &value_dim) {
     const Streams tuned = tuned_streams(machine, "decode", head_dim);
     dsl::DecodeBlocking blocking;
     blocking.keys_per_chunk = tuned.keys_per_chunk, blocking.keys_per_panel = tuned.keys_per_panel;
     blocking.streams = tuned.count, blocking.in_turn = tuned.in_turn, blocking.bytes_ahead = tuned.bytes_ahead;
     blocking.bytes_ahead_alone = tuned.bytes_ahead_alone, blocking.nearness = tuned.nearness;
     blocking.lanes = machine.float_lanes;
-    blocking.rows_per_vector = tuned.rows_per_vector;
+    blocking.rows_per_vector = tuned.rows_per_vector, blocking.short_key = tuned.short_key;
+    const int rows = rows_in_registers(machine);
+    blocking.rows_per_turn = outputs_fit(blocking, value_dim, rows) ? rows : rows / 2;
     if (machine.bfloat16_pairs) blocking.products = {true, vdpbf16ps};
     return blocking;
 }

@@ -33,6 +33,16 @@ TEST_P(CacheSteps, PagesOfAnySize) {
     }
 }
 
+// Panels of 16 keys lie in a page whole, or not; those at both ends of a window are read in part.
+TEST_P(CacheSteps, PagesOfSeveralChunks) {
+    for (const char *mask : {"causal", "window(1070, 0)"})
+        for (int64_t size : {0, 24, 32}) {
+            CacheSetting s = setting();
+            s.batch = 1, s.mask = mask, s.page_size = size, s.capacity = 1152;
+            test::expect_right_steps(s, random, {{1, 1100}, {1, 1}, {2, 3}});
+        }
+}
+
 TEST_P(CacheSteps, TokensBeforeHeadsInMemory) {
     for (int64_t size : {0, 16}) {
         CacheSetting s = setting();

@@ -184,6 +184,20 @@ class Decoding(unittest.TestCase):
                     found = disassembly(object_of(machine, f"attention_decode_{dtype}{kernel}"))
                     self.assertEqual(set(re.findall(r"prefetch\w+", found)), {f"prefetcht{level - 1}"})
 
+    def test_finds_a_panel_before_its_loops(self):
+        """Where the streams take turns, the keys of a panel that is read whole lie at a constant distance: the loop of the values of
+        several rows neither looks one up nor multiplies to find it."""
+        for machine, dtype, multiply_add in [("x86-64-avx512_bf16", "f32", FMA), ("x86-64-avx512_bf16", "bf16", "vdpbf16ps"),
+                                             ("x86-64-avx512_zen5", "f32", FMA), ("x86-64-avx512_zen5", "bf16", "vdpbf16ps")]:
+            for kernel in ("_d64", "_d128"):
+                with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
+                    loops = [[mnemonic for _, mnemonic, _ in loop]
+                             for loop in innermost_loops(object_of(machine, f"attention_decode_{dtype}{kernel}"))]
+                    values = [loop for loop in loops if "vbroadcastss" in loop and any(m.startswith("prefetch") for m in loop) and
+                              sum(bool(re.fullmatch(multiply_add + ".*", m)) for m in loop) >= 16]
+                    self.assertGreater(len(values), 0)
+                    self.assertTrue(any(not any(m.startswith(("imul", "movs")) for m in loop) for loop in values))
+
     def test_asks_once_for_a_line(self):
         # A loop of pairs of values reads a line of each of two keys with each load, and asks for as many.
         for kernel in ("_d64", "_d128"):

@@ -108,6 +108,35 @@ TEST(UnswitchLoops, SeveralConditionsThatAreLoadedStandBeforeAllLoops) {
             EXPECT_EQ(got(i, t), (i < 4 ? t > 1 : 1 + t > 3) ? 136 : 0) << "row " << i << ", tile " << t;
 }
 
+// Conditions of if_then_else(), by what a Func says of the loop outside, through names that are bound inside; no others.
+TEST(UnswitchLoops, ConditionsOfValuesThatReadAFunc) {
+    const Var x("x"), tile("tile");
+    Param<int> other("other");
+    Func whole("whole"), sum("sum");
+    RDom terms(0, 16, "terms");
+    whole(tile) = tile % 2;
+    const Expr holds = whole(tile) != 0;
+    const Expr term =
+        Internal::Call::make(Int(32), Internal::Call::if_then_else, {holds, terms + x, 3 * terms - x}, Internal::Call::PureIntrinsic);
+    const Expr twice =
+        Internal::Call::make(Int(32), Internal::Call::if_then_else, {other > 0, 2 * term, term}, Internal::Call::PureIntrinsic);
+    sum(x, tile) = 0;
+    sum(x, tile) += twice;
+    whole.compute_root();
+    sum.compute_root().bound(x, 0, 8);
+    sum.update().reorder(x, terms, tile);
+    Pipeline p(sum);
+    p.add_custom_lowering_pass(new attune::schedules::UnswitchLoops(sum, 0, whole));
+    EXPECT_EQ(Loops::of(p, {other}, sum.name() + ".s1.terms").loops, 2);
+    for (int sign : {1, -1}) {
+        other.set(sign);
+        Buffer<int> got = p.realize({8, 4});
+        for (int t = 0; t < 4; t++)
+            for (int i = 0; i < 8; i++)
+                EXPECT_EQ(got(i, t), (t % 2 ? 120 + 16 * i : 360 - 16 * i) * (sign > 0 ? 2 : 1)) << "row " << i << ", tile " << t;
+    }
+}
+
 // What only some rows of a tile are multiplied with has loops of its own in both products.
 TEST(UnswitchLoops, FlashHasLoopsForPartsOfATile) {
     attune::test::Flash flash(64);

@@ -1,0 +1,92 @@
+// What declarations say of how memory is read: how far on, and what is asked for ahead.
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "dsl/displaced.h"
+#include "dsl/prefetch.h"
+#include "lowered.h"
+
+namespace {
+
+using namespace Halide;
+using attune::dsl::displaced;
+using attune::dsl::with_prefetch;
+
+struct Reading {
+    ImageParam in{Int(32), 2, "in"};
+    Var x{"x"}, y{"y"};
+    Func read{"read"};
+
+    Reading() { in.dim(0).set_bounds(0, 16); }
+    Buffer<int> rows(int count) const {
+        Buffer<int> rows(16, count);
+        rows.for_each_element([&](int column, int row) { rows(column, row) = 100 * row + column; });
+        return rows;
+    }
+};
+
+TEST(Displaced, ReadsFurtherOn) {
+    for (bool vectors : {false, true}) {
+        Reading r;
+        // The second row from row y, read as the first.
+        r.read(r.x, r.y) = 3 * displaced(cast<int64_t>(r.in(r.x, 0)), cast<int64_t>(r.y + 2) * r.in.dim(1).stride());
+        if (vectors) r.read.vectorize(r.x, 8);
+        Pipeline p(r.read);
+        attune::dsl::lower_displaced(p);
+        r.in.set(r.rows(6));
+        Buffer<int64_t> got = p.realize({16, 4});
+        for (int row = 0; row < 4; row++)
+            for (int column = 0; column < 16; column++)
+                EXPECT_EQ(got(column, row), 3 * (100 * (row + 2) + column)) << column << ", " << row;
+    }
+}
+
+TEST(Displaced, OfNothingLoadedIsAnError) {
+    Reading r;
+    r.read(r.x, r.y) = displaced(r.x + r.y, 1);
+    Pipeline p(r.read);
+    attune::dsl::lower_displaced(p);
+    EXPECT_THROW(p.compile_to_module({}, "nothing_loaded"), CompileError);
+}
+
+struct Requests : Internal::IRVisitor {
+    std::vector<int> conditions_around; // each
+
+private:
+    using Internal::IRVisitor::visit;
+    int conditions = 0;
+
+    void visit(const Internal::Call *op) override {
+        if (op->name == "llvm.prefetch.p0") conditions_around.push_back(conditions);
+        IRVisitor::visit(op);
+    }
+    void visit(const Internal::IfThenElse *op) override {
+        conditions++;
+        IRVisitor::visit(op);
+        conditions--;
+    }
+};
+
+// One request for what lies ahead and one for each place beside it, but those that are known not to be wanted.
+TEST(Prefetch, AsksForEachPlaceThatMayBeWanted) {
+    Reading r;
+    Param<int> wanted("wanted");
+    const Expr row = cast<int64_t>(r.in.dim(1).stride());
+    const auto no = Internal::const_false(), yes = Internal::const_true();
+    r.read(r.x, r.y) = with_prefetch(r.in(r.x, r.y), r.in(r.x, r.y + 1), yes, attune::dsl::Nearness::second_level,
+                                     {{row, yes}, {-row, wanted > 0}, {2 * row, no}});
+    r.read.bound(r.x, 0, 16).vectorize(r.x, 16);
+    Pipeline p(r.read);
+    attune::dsl::lower_prefetches(p);
+    Requests found;
+    attune::test::visit_lowered(p, {r.in, wanted}, found);
+    const int all = found.conditions_around.at(0); // whether results are asked for, not the extents of buffers
+    EXPECT_EQ(found.conditions_around, (std::vector<int>{all, all, all + 1}));
+    r.in.set(r.rows(5)), wanted.set(1);
+    Buffer<int> got = p.realize({16, 4});
+    for (int at = 0; at < 4; at++)
+        EXPECT_EQ(got(7, at), 100 * at + 7);
+}
+
+} // namespace
