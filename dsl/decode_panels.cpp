@@ -70,17 +70,17 @@ Expr is_used(const Decode &d, const Expr &slot) {
 
 // What would be read from such a slot; keys that no row may attend to give way to the nearest that one may.
 struct ListedPanel {
-    Expr begin, looked_up, place, page; // of one key; for all lanes one look at the table of pages does where a panel lies within one
-    Expr is_whole;                      // whether its keys lie one after the other, and none gives way
+    Expr place, page; // of one key
+    Expr is_whole;    // whether its keys lie one after the other, and none gives way
 
     ListedPanel(const Decode &d, const Expr &slot, const Expr &of_panel) {
         const Pages &pages = d.inputs.pages;
         const int keys = d.blocking.keys_per_panel;
         const Expr first = d.first(head, batch), end = d.end(head, batch), next = chunk * d.blocking.keys_per_chunk + slot * keys;
         auto inside = [&](const Expr &key) { return max(min(key, end - 1), first); };
-        begin = select(slot < d.blocking.panels_per_chunk(), begin_of(d, slot), next);
-        const Expr read = inside(begin + of_panel);
-        looked_up = select(d.panels_within_pages, inside(begin), read);
+        const Expr begin = select(slot < d.blocking.panels_per_chunk(), begin_of(d, slot), next);
+        // Where a panel lies within a page, one look at the table of pages does for all its keys.
+        const Expr read = inside(begin + of_panel), looked_up = select(d.panels_within_pages, inside(begin), read);
         place = pages.place(looked_up) + (read - looked_up), page = pages.page(looked_up, batch);
         is_whole = begin >= first && begin + keys <= end && d.panels_within_pages;
     }
@@ -89,7 +89,7 @@ struct ListedPanel {
     }
 };
 
-// A table that is only written where r reaches.
+// A table that is written at some places alone.
 void declare_table(Func table, const Expr &at, const std::vector<Expr> &values) {
     std::vector<Expr> undefined;
     for (const Expr &e : values)

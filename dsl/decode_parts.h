@@ -36,18 +36,17 @@ Halide::Expr is_whole(const Decode &d, const Halide::Expr &slot);
 
 /** What is read of a listed key, and where from. */
 enum class Cached { key, value };
-const Halide::Func &cached(const Decode &d, Cached what);
 
 /** Channel `c` of a listed key, or of its value, in f32. */
 Halide::Expr channel_of(const Decode &d, Cached what, const Halide::Expr &listed, const Halide::Expr &c);
 
 /** How keys further on in the same stream are asked for: where one row reads a key at a distance of its own, else at the nearest. */
 struct Ahead {
-    Halide::Expr width; // channels of a key
+    Halide::Expr width;     // channels of a key
+    Halide::Expr alone;     // whether one row reads a key
+    bool all = false;       // at all distances, where several rows do
+    Halide::Expr turn = {}; // of rows, each of which asks at another distance
     Halide::Expr wanted = Halide::Internal::const_true();
-    Halide::Expr alone = Halide::Internal::const_false(); // whether one row reads a key
-    bool all = false;                                     // at all distances
-    Halide::Expr turn = {};                               // of rows, each of which asks at another distance
 };
 
 /** Lane `channel` of vector `v`, of so many lanes, of a listed key, or of its value: a channel in f32, or for pairs a word of two

@@ -2,7 +2,6 @@
 #include "dsl/decode_parts.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "dsl/axes.h"
 #include "dsl/displaced.h"
@@ -18,6 +17,8 @@ using Halide::Expr;
 using Halide::Func;
 
 namespace {
+
+const Func &cached(const Decode &d, Cached what) { return what == Cached::key ? d.inputs.pages.key : d.inputs.pages.value; }
 
 Expr stride_of(const Decode &d, Cached what) {
     return cast<int64_t>((what == Cached::key ? d.inputs.pages.key_strides : d.inputs.pages.value_strides)->place);
@@ -50,8 +51,6 @@ Expr in_whole_panel(const Decode &d, const Expr &listed) {
 
 } // namespace
 
-const Func &cached(const Decode &d, Cached what) { return what == Cached::key ? d.inputs.pages.key : d.inputs.pages.value; }
-
 Expr channel_of(const Decode &d, Cached what, const Expr &listed, const Expr &c) {
     return as_float(stored_channel(d, what, in_whole_panel(d, listed), listed, c));
 }
@@ -72,7 +71,7 @@ Expr lane_of(const Decode &d, Cached what, int lanes, const Expr &listed, const 
     for (int distance : distances)
         keys.push_back(keys_in(distance));
     // What a function of the distance in keys is at the one that is asked for first.
-    auto asked = [&](const std::function<Expr(int)> &at) {
+    auto asked = [&](const auto &at) {
         const int count = int(keys.size());
         Expr chosen = at(ahead.all ? keys.front() : keys.back());
         for (int i = 1; ahead.turn.defined() && i < count; i++)
@@ -83,9 +82,9 @@ Expr lane_of(const Decode &d, Cached what, int lanes, const Expr &listed, const 
     if (!d.read_at.defined())
         return with_prefetch(of_key(listed), of_key(listed + asked([](int k) { return Expr(k); })), wanted, d.blocking.nearness);
     auto elements = [&](int further) { return elements_to(d, what, whole, listed + further); };
-    std::vector<Beside> nearer;
+    std::vector<Expr> nearer;
     for (std::size_t i = 1; ahead.all && i < keys.size(); i++)
-        nearer.push_back({elements(keys[i]) - elements(keys.front()), !ahead.alone});
+        nearer.push_back(elements(keys[i]) - elements(keys.front()));
     const Expr later = lane_from(channel_at(d, what, listed + keys.front(), asked(elements), c));
     return with_prefetch(of_key(listed), later, wanted, d.blocking.nearness, nearer);
 }

@@ -55,8 +55,7 @@ KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vec
     }
     p.key = Func("key_vector" + suffix);
     p.key(channel, vector, lane, stream, step, chunk, head, batch) =
-        lane_of(d, Cached::key, p.lanes, listed_key(d, lane, stream, step), vector,
-                {in.head_dim, Halide::Internal::const_true(), alone, rows_per_vector > 1});
+        lane_of(d, Cached::key, p.lanes, listed_key(d, lane, stream, step), vector, {in.head_dim, alone, rows_per_vector > 1});
     // Sums by channel of a group's keys side by side, so that they can be halved until there is one for each key and row.
     const Expr of_vector = channel % vector_lanes, of_row = channel % p.lanes, number = channel / vector_lanes;
     const Halide::Var &group = groups.group, &of_stream = groups.of_stream;

@@ -49,7 +49,7 @@ void declare_output(Decode &d) {
     const Halide::Var packed_lane("packed_lane");
     d.packed_share(packed_lane, stream, step, row, chunk, head, batch) =
         products.pack([&](int which) { return d.share(packed_lane * products.depth() + which, stream, step, row, chunk, head, batch); });
-    const Ahead ahead = {in.value_dim, Halide::Internal::const_true(), d.rows_per_head() == 1, false, turn};
+    const Ahead ahead = {in.value_dim, d.rows_per_head() == 1, false, turn};
     d.value(channel, vector, lane, stream, step, turn, chunk, head, batch) = packed_values(d, lane, stream, ahead);
 
     // A step's values are in the nearest cache when those channels of theirs follow that fill no vector.

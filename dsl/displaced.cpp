@@ -1,5 +1,7 @@
 #include "dsl/displaced.h"
 
+#include "dsl/one_lane.h"
+
 namespace attune::dsl {
 
 using namespace Halide::Internal;
@@ -8,11 +10,6 @@ using Halide::Expr;
 namespace {
 
 constexpr const char *displaced_marker = "attune.displaced";
-
-Expr one_lane(const Expr &e) {
-    const Broadcast *vector = e.as<Broadcast>();
-    return vector ? vector->value : e;
-}
 
 Expr further(const Expr &index, const Expr &elements) {
     if (const Ramp *ramp = index.as<Ramp>(); ramp && one_lane(elements).type().is_scalar())

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "dsl/one_lane.h"
+
 namespace attune::dsl {
 
 using namespace Halide::Internal;
@@ -46,11 +48,6 @@ Expr first_index(const Load &load) {
     return ramp ? ramp->base : load.type.is_vector() ? Shuffle::make_extract_element(load.index, 0) : load.index;
 }
 
-Expr one_lane(const Expr &e) {
-    const Broadcast *vector = e.as<Broadcast>();
-    return vector ? vector->value : e;
-}
-
 // For a read. Halide finds the declaration of LLVM's function in its own runtime.
 Stmt fetch(const Expr &address, const Expr &locality) {
     const int read = 0, data = 1;
@@ -65,13 +62,10 @@ class LowerPrefetches : public IRMutator {
     void ask(const Call &marker) {
         const Load &load = load_of(marker.args[1]);
         const Expr index = first_index(load), locality = one_lane(marker.args[3]);
-        fetches_.push_back(fetch(address_of(load.name, index, load.type.bytes()), locality));
-        for (std::size_t i = 4; i < marker.args.size(); i += 2) {
-            const Expr beside = index + Halide::cast(index.type(), one_lane(marker.args[i]));
-            const Stmt request = fetch(address_of(load.name, beside, load.type.bytes()), locality);
-            const Expr wanted = simplify(one_lane(marker.args[i + 1]) != 0);
-            if (!is_const_zero(wanted)) fetches_.push_back(is_const_one(wanted) ? request : IfThenElse::make(wanted, request));
-        }
+        auto ask_at = [&](const Expr &i) { fetches_.push_back(fetch(address_of(load.name, i, load.type.bytes()), locality)); };
+        ask_at(index);
+        for (std::size_t i = 4; i < marker.args.size(); i++)
+            ask_at(index + Halide::cast(index.type(), one_lane(marker.args[i])));
     }
 
     Expr visit(const Call *op) override {
@@ -91,10 +85,9 @@ class LowerPrefetches : public IRMutator {
 
 } // namespace
 
-Expr with_prefetch(const Expr &now, const Expr &later, const Expr &wanted, Nearness nearness, const std::vector<Beside> &beside) {
+Expr with_prefetch(const Expr &now, const Expr &later, const Expr &wanted, Nearness nearness, const std::vector<Expr> &beside) {
     std::vector<Expr> args = {now, later, Halide::select(wanted, 1, 0), locality_of(nearness)};
-    for (const Beside &b : beside)
-        args.insert(args.end(), {b.elements, Halide::select(b.wanted, 1, 0)});
+    args.insert(args.end(), beside.begin(), beside.end());
     return Call::make(now.type(), prefetch_marker, args, Call::PureExtern);
 }
 

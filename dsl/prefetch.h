@@ -12,18 +12,13 @@ namespace attune::dsl {
  * the first wouldn't hold it. */
 enum class Nearness { first_level, second_level };
 
-/** Something else that is asked for with `later`, if `wanted`: what lies so many elements (i64) from it in memory. */
-struct Beside {
-    Halide::Expr elements, wanted = Halide::Internal::const_true();
-};
-
 /** `now`; and the memory that `later`, a load or a cast of one, would read is asked for, wherever it lies, unless `wanted` is known not to
- * hold when the code is lowered: what was asked for with its line need not be asked for again. Only in pipelines that
- * lower_prefetches() was called for. Halide's own prefetch() fetches whole boxes, which tables of pages and of panels make boundless, and
- * compiles to prefetchnta, which is slower than none (measured on an Emerald Rapids core: 45 % of the read bandwidth, 71 % with none and
- * 87 % with prefetcht0). */
+ * hold when the code is lowered: what was asked for with its line need not be asked for again. With it goes what lies so many elements
+ * (i64) from there, for each of `beside`. Only in pipelines that lower_prefetches() was called for. Halide's own prefetch() fetches whole
+ * boxes, which tables of pages and of panels make boundless, and compiles to prefetchnta, which is slower than none (measured on an Emerald
+ * Rapids core: 45 % of the read bandwidth, 71 % with none and 87 % with prefetcht0). */
 Halide::Expr with_prefetch(const Halide::Expr &now, const Halide::Expr &later, const Halide::Expr &wanted = Halide::Internal::const_true(),
-                           Nearness nearness = Nearness::first_level, const std::vector<Beside> &beside = {});
+                           Nearness nearness = Nearness::first_level, const std::vector<Halide::Expr> &beside = {});
 
 /** Asks for the memory of an element of a buffer, in code that is lowered. */
 Halide::Internal::Stmt prefetch(const std::string &buffer, const Halide::Expr &index, int element_bytes, Nearness nearness);

@@ -26,31 +26,16 @@ private:
     }
 };
 
-class Reads : public IRVisitor {
-public:
-    explicit Reads(const std::string &func) : func(func) {}
-    bool any = false;
-
-private:
-    using IRVisitor::visit;
-    const std::string &func;
-
-    void visit(const Load *op) override {
-        any = any || op->name == func || starts_with(op->name, func + "."); // one of several values
-        IRVisitor::visit(op);
-    }
-};
-
-// The first condition in a loop that nothing in the loop changes, in terms of what is known outside; that reads a Func, if one is named.
+// The first condition in a loop that nothing in the loop changes, in terms of what is known outside; that reads one of `read`, if there are
+// any.
 class FixedCondition : public IRVisitor {
 public:
-    FixedCondition(const std::set<std::string> &stored, const std::string &read) : stored(stored), read(read) {}
+    FixedCondition(const std::set<std::string> &stored, const std::set<std::string> &read) : stored(stored), read(read) {}
     Expr condition;
 
 private:
     using IRVisitor::visit;
-    const std::set<std::string> &stored;
-    const std::string &read;
+    const std::set<std::string> &stored, &read;
     std::set<std::string> bound;
     std::map<std::string, Expr> fixed; // of what is bound, the values that nothing changes
 
@@ -64,9 +49,7 @@ private:
     void consider(const Expr &found) {
         if (condition.defined() || found.type().is_vector()) return;
         const Expr outside = substitute(fixed, found);
-        Reads reads(read);
-        outside.accept(&reads);
-        if ((read.empty() || reads.any) && !uses(outside, bound, stored)) condition = outside;
+        if ((read.empty() || uses(outside, {}, read)) && !uses(outside, bound, stored)) condition = outside;
     }
 
     void visit(const For *op) override {
@@ -124,6 +107,12 @@ private:
 };
 
 } // namespace
+
+UnswitchLoops::UnswitchLoops(const Halide::Func &func, int update, const Halide::Func &read) : UnswitchLoops(func, update) {
+    const int values = read.outputs();
+    for (int i = 0; i < values; i++)
+        this->read.insert(values == 1 ? read.name() : read.name() + "." + std::to_string(i));
+}
 
 Stmt UnswitchLoops::visit(const For *op) {
     if (!starts_with(op->name, loops)) return IRMutator::visit(op);

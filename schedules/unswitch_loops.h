@@ -1,6 +1,7 @@
 // A pass over lowered code that Halide lacks.
 #pragma once
 
+#include <set>
 #include <string>
 
 #include <Halide.h>
@@ -19,9 +20,7 @@ class UnswitchLoops : public Halide::Internal::IRMutator {
 public:
     UnswitchLoops(const Halide::Func &func, int update) : loops(func.name() + ".s" + std::to_string(update + 1) + ".") {}
     /** Only for conditions that read `read`. */
-    UnswitchLoops(const Halide::Func &func, int update, const Halide::Func &read) : UnswitchLoops(func, update) {
-        this->read = read.name();
-    }
+    UnswitchLoops(const Halide::Func &func, int update, const Halide::Func &read);
 
 protected:
     using IRMutator::visit;
@@ -29,7 +28,7 @@ protected:
 
 private:
     const std::string loops;
-    std::string read; // a Func, or none
+    std::set<std::string> read; // the buffers of a Func, or none
 };
 
 } // namespace attune::schedules

@@ -116,11 +116,11 @@ private:
         if (d.panel_at.defined()) {
             Func panels = d.panel_at;
             per_task(panels);
-            panels.bound_extent(panels.args()[0], d.blocking.panels_per_chunk() + dsl::DecodeBlocking::most_ahead / panel_keys);
+            panels.bound_extent(panels.args()[0], d.listed_panels.x.extent());
         }
         Func table = d.read_at.defined() ? d.read_at : d.place_of_page;
         per_task(table);
-        table.bound_extent(table.args()[0], d.blocking.keys_per_chunk + dsl::DecodeBlocking::most_ahead);
+        table.bound_extent(table.args()[0], d.listed.x.extent() * d.listed.y.extent());
         table.update().allow_race_conditions().vectorize(d.listed.x, lanes).specialize(d.panels_within_pages);
         reach.bound_extent(panel, d.blocking.panels_per_chunk()).vectorize(panel, lanes);
         reach.update().reorder(panel, d.reach_intervals.x, d.reach_intervals.y).vectorize(panel, lanes);
@@ -178,14 +178,11 @@ private:
         for (Func f : p.sums) {
             left /= 2;
             f.bound_extent(channel, left * p.rows_per_vector * streams).vectorize(channel).vectorize(row);
-            std::vector<VarOrRVar> order = {p.halves, channel, row};
-            if (left > 1) {
-                f.update().split(channel, number_of_key, of_key, left);
-                order = {p.halves, of_key, number_of_key, row};
-            }
-            f.update().reorder(order).atomic();
+            const std::vector<VarOrRVar> order = {p.halves, of_key, number_of_key, row};
+            Stage update = f.update();
+            update.split(channel, number_of_key, of_key, left).reorder(order).atomic();
             for (const VarOrRVar &v : order)
-                f.update().vectorize(v);
+                update.vectorize(v);
         }
         if (p.rows_per_vector > 1)
             dot_of_rows(p);

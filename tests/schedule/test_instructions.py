@@ -191,10 +191,10 @@ class Decoding(unittest.TestCase):
                                              ("x86-64-avx512_zen5", "f32", FMA), ("x86-64-avx512_zen5", "bf16", "vdpbf16ps")]:
             for kernel in ("_d64", "_d128"):
                 with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
-                    loops = [[mnemonic for _, mnemonic, _ in loop]
-                             for loop in innermost_loops(object_of(machine, f"attention_decode_{dtype}{kernel}"))]
-                    values = [loop for loop in loops if "vbroadcastss" in loop and any(m.startswith("prefetch") for m in loop) and
-                              sum(bool(re.fullmatch(multiply_add + ".*", m)) for m in loop) >= 16]
+                    loops = [loop for loop in innermost_loops(object_of(machine, f"attention_decode_{dtype}{kernel}"))
+                             if Products.count(multiply_add, loop) >= 16]
+                    values = [mnemonics for mnemonics in ([mnemonic for _, mnemonic, _ in loop] for loop in loops)
+                              if "vbroadcastss" in mnemonics and any(m.startswith("prefetch") for m in mnemonics)]
                     self.assertGreater(len(values), 0)
                     self.assertTrue(any(not any(m.startswith(("imul", "movs")) for m in loop) for loop in values))
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "dsl/numeric.h"
 #include "flash.h"
 #include "lowered.h"
 
@@ -116,10 +117,8 @@ TEST(UnswitchLoops, ConditionsOfValuesThatReadAFunc) {
     RDom terms(0, 16, "terms");
     whole(tile) = tile % 2;
     const Expr holds = whole(tile) != 0;
-    const Expr term =
-        Internal::Call::make(Int(32), Internal::Call::if_then_else, {holds, terms + x, 3 * terms - x}, Internal::Call::PureIntrinsic);
-    const Expr twice =
-        Internal::Call::make(Int(32), Internal::Call::if_then_else, {other > 0, 2 * term, term}, Internal::Call::PureIntrinsic);
+    const Expr term = attune::dsl::branch(holds, terms + x, 3 * terms - x);
+    const Expr twice = attune::dsl::branch(other > 0, 2 * term, term);
     sum(x, tile) = 0;
     sum(x, tile) += twice;
     whole.compute_root();
