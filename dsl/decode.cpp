@@ -5,6 +5,7 @@
 #include "dsl/chunk_merge.h"
 #include "dsl/numeric.h"
 #include "dsl/softmax.h"
+#include "dsl/words.h"
 
 namespace attune::dsl {
 
@@ -70,7 +71,10 @@ void declare_chunk_merge(Decode &d) {
 
     Expr kv_head = head / in.heads_per_group, of_row = token * in.heads_per_group + head % in.heads_per_group;
     Expr lane_of_vector = dim % lanes, of_vector = dim / lanes;
-    if (d.products.pairs) lane_of_vector = dim / 2 % lanes, of_vector = dim / (2 * lanes) * 2 + dim % 2;
+    if (d.products.pairs) {
+        const PairedElement paired(dim, lanes);
+        lane_of_vector = paired.lane, of_vector = paired.vector;
+    }
     d.attention(dim, token, head, batch) = as_type(in.output_type, d.result(lane_of_vector, of_vector + 1, of_row, kv_head, batch));
     d.lse(token, head, batch) = d.result(0, 0, of_row, kv_head, batch);
 }

@@ -5,6 +5,7 @@
 #include "dsl/axes.h"
 #include "dsl/numeric.h"
 #include "dsl/softmax.h"
+#include "dsl/words.h"
 
 namespace attune::dsl {
 
@@ -15,8 +16,8 @@ using Halide::RDom;
 
 namespace {
 
-// A vector of the values of a key; or of a pair of keys: what is read of each are words of neighbouring channels, and the even ones of both
-// keys make one vector of pairs, the odd ones the next.
+// A vector of the values of a key; or of a pair of keys: what is read of each are words of neighbouring channels, and a vector of both
+// makes two of pairs.
 Expr packed_values(const Decode &d, const Expr &packed_lane, const Expr &of_stream, Ahead ahead = {}) {
     const int depth = d.products.depth();
     ahead.wanted = vector % depth == 0;
@@ -24,7 +25,7 @@ Expr packed_values(const Decode &d, const Expr &packed_lane, const Expr &of_stre
         return lane_of(d, Cached::value, d.blocking.lanes, listed_key(d, packed_lane * depth + which, of_stream, step), vector / depth,
                        ahead);
     };
-    return d.products.pairs ? pairs_of_words(lanes(0), lanes(1), vector % 2 == 0) : lanes(0);
+    return d.products.pairs ? pairs_of_words(lanes(0), lanes(1), vector % depth) : lanes(0);
 }
 
 // For channels past those that fill vectors, too.

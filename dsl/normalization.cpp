@@ -9,7 +9,8 @@ using namespace axes;
 using Halide::Expr;
 using Halide::Func;
 
-Norm norm(NormKind kind, const NormInputs &in, int lanes) {
+Norm norm(NormKind kind, const NormInputs &in, const NormShape &shape) {
+    const int lanes = shape.lanes;
     Norm n = {kind, Func("lane_sum"), Func("sum"), Func("lane_squares"), Func("squares"), Func("y"), {}, {}};
     n.chunks = Halide::RDom(0, (in.channels + lanes - 1) / lanes, "chunks");
     n.lanes = Halide::RDom(0, lanes, "lanes");
@@ -29,7 +30,7 @@ Norm norm(NormKind kind, const NormInputs &in, int lanes) {
 
     const Expr factor = 1.0f / sqrt(n.squares(row) / count + in.epsilon);
     const Expr scaled = (as_float(in.x(channel, row)) - mean) * factor * in.weight(channel);
-    n.y(channel, row) = as_type(in.type, centred ? scaled + in.bias(channel) : scaled);
+    n.y(channel, row) = as_type(in.type, centred ? scaled + in.bias(channel) : scaled, shape.to_bfloat16);
     return n;
 }
 

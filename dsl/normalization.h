@@ -3,6 +3,8 @@
 
 #include <Halide.h>
 
+#include "dsl/products.h"
+
 namespace attune::dsl {
 
 /** layer: y = (x - mean) / sqrt(variance + epsilon) w + b (Ba et al., arXiv 1607.06450, section 3.1); the variance is that of the C
@@ -30,7 +32,12 @@ struct Norm {
     Halide::RDom lanes;
 };
 
-Norm norm(NormKind kind, const NormInputs &inputs, int lanes);
+struct NormShape {
+    int lanes = 1;               // partial sums kept side by side
+    ToBFloat16 to_bfloat16 = {}; // of results of bf16
+};
+
+Norm norm(NormKind kind, const NormInputs &inputs, const NormShape &shape);
 
 /** y = a + b of rows: the residual that a norm follows. */
 struct RowSum {

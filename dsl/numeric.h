@@ -32,9 +32,10 @@ Halide::Expr magnitude_bits(const Halide::Expr &x);
 /** `then` where the scalar condition holds, else `otherwise`, as a branch: only one side is computed. */
 Halide::Expr branch(const Halide::Expr &condition, const Halide::Expr &then, const Halide::Expr &otherwise);
 
-/** 2^(x * scale) for x * scale <= 0, in f32; at most 2 ulp of the exact value of the f32 product.
- * Exactly 0 below 2^-125.5, NaN for NaN, 1 for 0. */
-Halide::Expr exp2_scaled(const Halide::Expr &x, const Halide::Expr &scale);
+/** 2^(x * scale) for x * scale <= 0, in f32, as exact as a number that is then rounded to a type need be: for f32 at most 2 ulp of the
+ * exact value of the f32 product, for f16 and bf16 within some 2^-22 and 2^-18, relative, besides. Exactly 0 below 2^-125.5, NaN for NaN, 1
+ * for 0. */
+Halide::Expr exp2_scaled(const Halide::Expr &x, const Halide::Expr &scale, const Halide::Type &type = Halide::Float(32));
 
 /** 2^(x + 1/2) for x <= 0, as below. */
 Halide::Expr exp2_half_to_bfloat16(const Halide::Expr &x);

@@ -51,7 +51,8 @@ RotaryTable rotary_table(const FrequencyInputs &in, const RotaryPositions &posit
     return t;
 }
 
-Rotary rotary(const Func &x, const Expr &channels, const Expr &tokens, RotaryLayout layout, const Func &table, const Expr &pairs) {
+Rotary rotary(const Func &x, const Expr &channels, const Expr &tokens, RotaryLayout layout, const Func &table, const Expr &pairs,
+              const RotaryShape &shape) {
     Rotary r{Func("turned"), Func("rotary"), RDom(0, 2, 0, pairs, "pairs"), RDom(2 * pairs, channels - 2 * pairs, "passed"), tokens};
     // Whole vectors may be asked for: past the last pair it is repeated, and what comes of it is not stored.
     Expr k = min(likely(pair), pairs - 1);
@@ -63,7 +64,7 @@ Rotary rotary(const Func &x, const Expr &channels, const Expr &tokens, RotaryLay
     const Halide::Type type = x.types()[0];
     r.output(dim, token, head, batch) = Halide::undef(type);
     r.output(channel_of(layout, pairs, r.pairs.y, r.pairs.x), token, head, batch) =
-        as_type(type, r.turned(r.pairs.y, r.pairs.x, token, head, batch));
+        as_type(type, r.turned(r.pairs.y, r.pairs.x, token, head, batch), shape.to_bfloat16);
     r.output(r.passed, token, head, batch) = x(r.passed, token, head, batch);
     return r;
 }

@@ -10,6 +10,7 @@
 #include <Halide.h>
 
 #include "dsl/frequency.h"
+#include "dsl/products.h"
 
 namespace attune::dsl {
 
@@ -68,10 +69,14 @@ struct Rotary {
     Halide::Expr tokens; // as many as x has
 };
 
+struct RotaryShape {
+    ToBFloat16 to_bfloat16 = {}; // of results of bf16
+};
+
 /** `x`: (dim, token, head, batch), `channels` wide and `tokens` long. The first 2 * pairs channels are turned, the others pass. The output
  * has x's type. */
 Rotary rotary(const Halide::Func &x, const Halide::Expr &channels, const Halide::Expr &tokens, RotaryLayout layout,
-              const Halide::Func &table, const Halide::Expr &pairs);
+              const Halide::Func &table, const Halide::Expr &pairs, const RotaryShape &shape = {});
 
 /** x plus the table's row of its token: learned positions, or sinusoidal ones. */
 struct AddPositions {

@@ -32,8 +32,9 @@ Expr as_float(const Expr &x) {
     return reinterpret<float>(cast<uint32_t>(reinterpret<uint16_t>(x)) << 16);
 }
 
-Expr as_type(const Halide::Type &type, const Expr &x) {
+Expr as_type(const Halide::Type &type, const Expr &x, const ToBFloat16 &to_bfloat16) {
     if (type.bits() == 32) return cast(type, x);
+    if (type.is_bfloat() && to_bfloat16) return reinterpret(type, to_bfloat16(x));
     if (type.is_bfloat()) return reinterpret(type, cast<uint16_t>(rounded_bits(x) >> 16));
     // Where the CPU can't convert, Halide's arithmetic makes Inf of NaN.
     Expr converted = reinterpret<uint16_t>(cast(type, x));
@@ -43,10 +44,6 @@ Expr as_type(const Halide::Type &type, const Expr &x) {
 Expr round_to_bfloat16(const Expr &x) { return reinterpret<float>(upper_half(rounded_bits(x))); }
 
 Expr cut_to_bfloat16(const Expr &x) { return reinterpret<float>(upper_half(bits_of(x))); }
-
-Expr pairs_of_words(const Expr &first, const Expr &second, const Expr &lower) {
-    return select(lower, (first & literal(0xffff)) | (second << 16), (first >> 16) | upper_half(second));
-}
 
 Expr add_pair_product(const Expr &sum, const Expr &a, const Expr &b) {
     auto low = [](const Expr &pair) { return reinterpret<float>(pair << 16); };

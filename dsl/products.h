@@ -11,17 +11,18 @@ namespace attune::dsl {
 /** x as f32, for x of f32, f16 or bf16. bf16 goes by its bits: Halide 21 takes a cast for arithmetic to be emulated. */
 Halide::Expr as_float(const Halide::Expr &x);
 
-/** The f32 x in a type: the nearest number of it, ties to even; NaN for NaN. */
-Halide::Expr as_type(const Halide::Type &type, const Halide::Expr &x);
+/** The bits, as u16, of the number of bf16 nearest to the f32 x, ties to even; NaN for NaN: what a machine may have an instruction for. One
+ * that takes numbers below 2^-126 for 0 will do. */
+using ToBFloat16 = std::function<Halide::Expr(const Halide::Expr &x)>;
+
+/** The f32 x in a type: the nearest number of it, ties to even; NaN for NaN. To bf16 by `to_bfloat16`, or else by integer operations. */
+Halide::Expr as_type(const Halide::Type &type, const Halide::Expr &x, const ToBFloat16 &to_bfloat16 = {});
 
 /** The number of bf16 nearest to the f32 x, as f32; NaN for NaN. */
 Halide::Expr round_to_bfloat16(const Halide::Expr &x);
 
 /** The upper 16 bits of the f32 x, with zeros below. */
 Halide::Expr cut_to_bfloat16(const Halide::Expr &x);
-
-/** Two words of two bf16 each: a pair of their lower halves, or else of their upper ones. */
-Halide::Expr pairs_of_words(const Halide::Expr &first, const Halide::Expr &second, const Halide::Expr &lower);
 
 /** sum + a0 b0 + a1 b1 for two pairs of bf16, in f32: what one instruction does where there is one. */
 Halide::Expr add_pair_product(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b);

@@ -13,8 +13,8 @@ using Halide::Internal::const_true;
 
 Expr reference_score(const Expr &maximum) { return select(strict_equal(maximum, masked_score()), 0.0f, maximum); }
 
-Expr relative_weight(const Expr &score, const Expr &maximum, const Expr &scale) {
-    return exp2_scaled(score - reference_score(maximum), scale);
+Expr relative_weight(const Expr &score, const Expr &maximum, const Expr &scale, const Halide::Type &type) {
+    return exp2_scaled(score - reference_score(maximum), scale, type);
 }
 
 Expr weight_above_zero(const Expr &score, const Expr &weight) {
@@ -82,7 +82,9 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     s.maximum(column, row) = max(s.maximum(column, row), maxima(column, s.lanes, row));
 
     Expr score = s.score(column, i, row), maximum = s.maximum(column, row);
-    Expr weight = relative_weight(score, maximum, any_base2_scale(in.temperature));
+    // A logarithm may be so small that an error of its sum shows however the result is rounded.
+    const Halide::Type of_weight = options.kind == SoftmaxKind::softmax ? in.type : Halide::Float(32);
+    Expr weight = relative_weight(score, maximum, any_base2_scale(in.temperature), of_weight);
     if (options.kind == SoftmaxKind::log_sum_exp) weight = weight_in_sum(score, weight);
     // Past the last row nothing is read, only asked for, which is no access: so that the row needs no bound there.
     if (const Expr &ahead = options.shape.rows_ahead; ahead.defined())
@@ -105,10 +107,11 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
 
     Expr finish = s.finish(column, row);
     if (options.kind == SoftmaxKind::softmax)
-        s.result(column, i, row) = as_type(in.type, select(counts, s.weight(column, i, row) * finish, 0.0f));
+        s.result(column, i, row) = as_type(in.type, select(counts, s.weight(column, i, row) * finish, 0.0f), options.shape.to_bfloat16);
     else if (options.kind == SoftmaxKind::log_softmax)
         s.result(column, i, row) =
-            as_type(in.type, select(counts, (score - reference_score(maximum)) / in.temperature - finish, masked_score()));
+            as_type(in.type, select(counts, (score - reference_score(maximum)) / in.temperature - finish, masked_score()),
+                    options.shape.to_bfloat16);
     else
         s.result(column, i, row) = finish;
     return s;

@@ -5,6 +5,8 @@
 
 #include <Halide.h>
 
+#include "dsl/products.h"
+
 namespace attune::dsl {
 
 /** The softmax state of a set of scores s_j with values v_j: m = max s_j, l = sum e^((s_j - m) / T), o = sum e^((s_j - m) / T) v_j.
@@ -24,8 +26,10 @@ constexpr int output = 4; // and up: one lane a value channel
 /** `maximum`, or 0 where it is -inf: what scores are taken relative to, so that a set with no key gives 0 and not NaN. */
 Halide::Expr reference_score(const Halide::Expr &maximum);
 
-/** e^((score - maximum) / T) for score <= maximum; `base2_scale` is log2(e) / T. 0 for a masked score, NaN for NaN. */
-Halide::Expr relative_weight(const Halide::Expr &score, const Halide::Expr &maximum, const Halide::Expr &base2_scale);
+/** e^((score - maximum) / T) for score <= maximum; `base2_scale` is log2(e) / T. 0 for a masked score, NaN for NaN. `type` as in
+ * exp2_scaled. */
+Halide::Expr relative_weight(const Halide::Expr &score, const Halide::Expr &maximum, const Halide::Expr &base2_scale,
+                             const Halide::Type &type = Halide::Float(32));
 
 /** `weight` of a score that isn't masked, kept above 0 where it underflows; 0 for a masked one, and for no other. What is infinite then
  * stays so, and isn't made NaN. */
@@ -81,6 +85,7 @@ struct SoftmaxShape {
     int left = 1;  // lanes is this times a power of 2: they are halved until so many are left, and these taken in order
     // If defined: while an element is weighed, that of so many rows further on is asked for; see dsl/prefetch.h.
     Halide::Expr rows_ahead = {};
+    ToBFloat16 to_bfloat16 = {}; // of results of bf16
 };
 
 struct SoftmaxOptions {

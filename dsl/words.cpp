@@ -1,5 +1,7 @@
 #include "dsl/words.h"
 
+#include <vector>
+
 namespace attune::dsl {
 
 using namespace Halide::Internal;
@@ -7,12 +9,32 @@ using Halide::Expr;
 
 namespace {
 
-constexpr const char *words_marker = "attune.words";
+constexpr const char *words_marker = "attune.words", *pairs_marker = "attune.pairs_of_words";
+constexpr int pairs_per_group = PairedElement::in_order, elements_per_group = 2 * pairs_per_group;
 
 class LowerWords : public IRMutator {
     using IRMutator::visit;
 
+    static Expr paired(const Call *op, const Expr &first, const Expr &second, int half) {
+        const int elements = 2 * op->type.lanes();
+        std::vector<int> indices;
+        for (int group = 0; group < elements; group += elements_per_group)
+            for (int i = group + half * pairs_per_group; i < group + (half + 1) * pairs_per_group; i++)
+                indices.insert(indices.end(), {i, elements + i});
+        return Reinterpret::make(op->type, Shuffle::make({first, second}, indices));
+    }
+
     Expr visit(const Call *op) override {
+        if (op->name == pairs_marker) {
+            if (op->type.lanes() % pairs_per_group != 0)
+                throw Halide::CompileError("attune: pairs of words are asked for of what isn't a vector of some groups of four");
+            const Halide::Type halves = Halide::UInt(16, 2 * op->type.lanes());
+            const Expr first = Reinterpret::make(halves, mutate(op->args[0])), second = Reinterpret::make(halves, mutate(op->args[1]));
+            const Expr half = mutate(op->args[2]);
+            if (is_const_zero(half)) return paired(op, first, second, 0);
+            if (is_const_one(half)) return paired(op, first, second, 1);
+            return select(half == 0, paired(op, first, second, 0), paired(op, first, second, 1));
+        }
         if (op->name != words_marker) return IRMutator::visit(op);
         const Load *load = op->args[0].as<Load>();
         const Ramp *ramp = load ? load->index.as<Ramp>() : nullptr;
@@ -28,6 +50,14 @@ class LowerWords : public IRMutator {
 } // namespace
 
 Expr words_from(const Expr &first) { return Call::make(Halide::UInt(32), words_marker, {first}, Call::PureExtern); }
+
+Expr pairs_of_words(const Expr &first, const Expr &second, const Expr &half) {
+    return Call::make(Halide::UInt(32), pairs_marker, {first, second, half}, Call::PureExtern);
+}
+
+PairedElement::PairedElement(const Expr &element, int lanes)
+    : vector(element / (2 * lanes) * 2 + element / pairs_per_group % 2),
+      lane(element % (2 * lanes) / elements_per_group * pairs_per_group + element % pairs_per_group) {}
 
 void lower_words(Halide::Pipeline pipeline) { pipeline.add_custom_lowering_pass(new LowerWords); }
 

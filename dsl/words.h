@@ -10,7 +10,20 @@ namespace attune::dsl {
  * Halide itself has no load of another type than the buffer's. */
 Halide::Expr words_from(const Halide::Expr &first);
 
-/** Turns words_from() into loads. */
+/** For vectors of words, each of two 16-bit elements: what lies at the same place of both, the first's below, as u32. Of each eight
+ * elements the first four make a vector's next lanes (`half` 0), or the last four (1), which is one instruction, beside which products go
+ * on; the even ones, or the odd ones, take the products' own units on Zen 4. Only in pipelines that lower_words() was called for. */
+Halide::Expr pairs_of_words(const Halide::Expr &first, const Halide::Expr &second, const Halide::Expr &half);
+
+/** Where element `element` is among vectors of so many pairs that pairs_of_words() makes: the vector, and the lane. */
+struct PairedElement {
+    Halide::Expr vector, lane;
+    static constexpr int in_order = 4; // so many elements lie side by side
+
+    PairedElement(const Halide::Expr &element, int lanes);
+};
+
+/** Turns words_from() into loads, and pairs_of_words() into an instruction. */
 void lower_words(Halide::Pipeline pipeline);
 
 } // namespace attune::dsl

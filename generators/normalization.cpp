@@ -20,7 +20,7 @@ public:
     void configure() { x.set_type(dtype), y.set_type(dtype); }
 
     void generate() {
-        const schedules::Machine machine = schedules::machine(get_target());
+        const schedules::Machine machine = schedules::machine(get_target(), dtype);
         const auto &schedule = known(schedules::norm_schedules(), schedule_name, get_target());
         const Halide::Expr channels = x.dim(0).extent();
         const dsl::Norm declared = dsl::norm(kind, {x, weight, bias, channels, epsilon, dtype}, schedule.shape(machine, 0, channels));
@@ -31,7 +31,7 @@ public:
     }
 
     /** Called after generate(): the pipeline is known only then. */
-    void schedule() { schedules::x86::lower_streams(get_pipeline(), schedules::machine(get_target()), 0, {"x", false}); }
+    void schedule() { schedules::x86::lower_streams(get_pipeline(), schedules::machine(get_target(), dtype), 0, {"x", false}); }
 };
 
 class RowSum : public Halide::Generator<RowSum> {
@@ -48,7 +48,7 @@ public:
         const auto &schedule = known(schedules::row_sum_schedules(), schedule_name, get_target());
         const dsl::RowSum declared = dsl::row_sum(a, b, dtype);
         y = declared.y;
-        schedule.apply(declared, schedules::machine(get_target()));
+        schedule.apply(declared, schedules::machine(get_target(), dtype));
         for (auto *buffer : {&a, &b})
             rows_of(*buffer, y.dim(0).extent()), buffer->dim(1).set_bounds(0, y.dim(1).extent());
         rows_of(y, y.dim(0).extent());

@@ -26,7 +26,7 @@ public:
     void configure() { x.set_type(dtype), y.set_type(result_type()); }
 
     void generate() {
-        const schedules::Machine machine = schedules::machine(get_target());
+        const schedules::Machine machine = schedules::machine(get_target(), dtype);
         const auto &schedule =
             known(columns ? schedules::softmax_columns_schedules() : schedules::softmax_schedules(), schedule_name, get_target());
         const Halide::Expr extent = x.dim(1).extent();

@@ -54,6 +54,10 @@ void reference_weights(const dsl::AttentionWeights &w, const Machine &) {
     compute_all_at_root({w.query, w.dot, w.score, w.allowed, w.biased, w.weight, w.sum});
 }
 
+dsl::RotaryShape rotary_shape(const Machine &, int, const Halide::Expr &) { return {}; }
+
+dsl::NormShape norm_in_order(const Machine &, int, const Halide::Expr &) { return {}; }
+
 dsl::SoftmaxShape softmax_in_order(const Machine &, int, const Halide::Expr &) { return {}; }
 
 void reference_softmax(const dsl::Softmax &s, const Machine &) {

@@ -18,9 +18,11 @@ void reference_softmax(const dsl::Softmax &softmax, const Machine &machine);
 dsl::LinearBlocking reference_linear_blocking(const Machine &machine, int head_dim, const Halide::Expr &rows);
 void reference_linear(const dsl::Linear &linear, const Machine &machine);
 void reference_merge(const dsl::Merge &merge, const Machine &machine);
+dsl::NormShape norm_in_order(const Machine &machine, int head_dim, const Halide::Expr &channels);
 void reference_norm(const dsl::Norm &norm, const Machine &machine);
 void reference_slopes(const dsl::AlibiSlopes &slopes, const Machine &machine);
 void reference_relative_bias(const dsl::RelativeBias &bias, const Machine &machine);
+dsl::RotaryShape rotary_shape(const Machine &machine, int head_dim, const Halide::Expr &tokens); // by integer operations
 void reference_rotary(const dsl::Rotary &rotary, const Machine &machine);
 void reference_rotary_table(const dsl::RotaryTable &table, const Machine &machine);
 void reference_sinusoidal(const dsl::Sinusoidal &sinusoidal, const Machine &machine);
@@ -53,11 +55,12 @@ dsl::LinearBlocking eight_rows_blocking(const Machine &machine, int head_dim, co
 void eight_rows_linear(const dsl::Linear &linear, const Machine &machine);
 
 void vectorized_merge(const dsl::Merge &merge, const Machine &machine);
-int norm_lanes(const Machine &machine, int head_dim, const Halide::Expr &channels);
+dsl::NormShape norm_shape(const Machine &machine, int head_dim, const Halide::Expr &channels);
 void vectorized_norm(const dsl::Norm &norm, const Machine &machine);
 void vectorized_row_sum(const dsl::RowSum &sum, const Machine &machine);
 void vectorized_slopes(const dsl::AlibiSlopes &slopes, const Machine &machine);
 void vectorized_relative_bias(const dsl::RelativeBias &bias, const Machine &machine);
+dsl::RotaryShape rotary_shape(const Machine &machine, int head_dim, const Halide::Expr &tokens);
 void vectorized_rotary(const dsl::Rotary &rotary, const Machine &machine);
 void vectorized_rotary_table(const dsl::RotaryTable &table, const Machine &machine);
 void vectorized_sinusoidal(const dsl::Sinusoidal &sinusoidal, const Machine &machine);
@@ -77,7 +80,7 @@ void simt_softmax(const dsl::Softmax &softmax, const Machine &machine);
 void simt_softmax_columns(const dsl::Softmax &softmax, const Machine &machine);
 
 void simt_merge(const dsl::Merge &merge, const Machine &machine);
-int norm_lanes(const Machine &machine, int head_dim, const Halide::Expr &channels);
+dsl::NormShape norm_shape(const Machine &machine, int head_dim, const Halide::Expr &channels);
 void simt_norm(const dsl::Norm &norm, const Machine &machine);
 void simt_row_sum(const dsl::RowSum &sum, const Machine &machine);
 void simt_slopes(const dsl::AlibiSlopes &slopes, const Machine &machine);

@@ -85,9 +85,9 @@ const std::vector<MergeSchedule> &merge_schedules() {
 
 const std::vector<NormSchedule> &norm_schedules() {
     static const std::vector<NormSchedule> table = {
-        {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_norm},
-        {"vectorized", "x86", "a row at a time, in vectors", x86::norm_lanes, x86::vectorized_norm},
-        {"simt", "cuda", "a block of threads a row", cuda::norm_lanes, cuda::simt_norm},
+        {"reference", "x86", "every Func in memory, no loop changed", norm_in_order, reference_norm},
+        {"vectorized", "x86", "a row at a time, in vectors", x86::norm_shape, x86::vectorized_norm},
+        {"simt", "cuda", "a block of threads a row", cuda::norm_shape, cuda::simt_norm},
     };
     return table;
 }
@@ -120,9 +120,9 @@ const std::vector<RelativeBiasSchedule> &relative_bias_schedules() {
 
 const std::vector<RotarySchedule> &rotary_schedules() {
     static const std::vector<RotarySchedule> table = {
-        {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_rotary},
-        {"vectorized", "x86", "a vector of pairs at a time, the table's rows shared by heads", no_shape, x86::vectorized_rotary},
-        {"simt", "cuda", "a warp along the pairs, a thread a pair", no_shape, cuda::simt_rotary},
+        {"reference", "x86", "every Func in memory, no loop changed", rotary_shape, reference_rotary},
+        {"vectorized", "x86", "a vector of pairs at a time, the table's rows shared by heads", x86::rotary_shape, x86::vectorized_rotary},
+        {"simt", "cuda", "a warp along the pairs, a thread a pair", rotary_shape, cuda::simt_rotary},
     };
     return table;
 }

@@ -9,7 +9,7 @@ using Halide::LoopLevel;
 using Halide::TailStrategy;
 using Halide::Var;
 
-int norm_lanes(const Machine &, int, const Halide::Expr &) { return row_lanes; }
+dsl::NormShape norm_shape(const Machine &, int, const Halide::Expr &) { return {row_lanes}; }
 
 void simt_norm(const dsl::Norm &n, const Machine &) {
     Func y = n.y;

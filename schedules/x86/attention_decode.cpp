@@ -13,8 +13,9 @@
 #include <vector>
 
 #include "dsl/axes.h"
+#include "dsl/words.h"
 #include "schedules/schedules.h"
-#include "schedules/x86/pairs.h"
+#include "schedules/x86/bfloat16.h"
 
 namespace attune::schedules::x86 {
 
@@ -327,7 +328,7 @@ private:
         merged.bound_extent(channel, lanes).vectorize(channel);
         merged.update().reorder(channel, vector, d.merges, row).vectorize(channel);
         closing.bound_extent(closing.args()[0], dsl::Fold::closing_count).unroll(closing.args()[0]);
-        attention.vectorize(dim, lanes, TailStrategy::GuardWithIf).parallel(batch);
+        attention.vectorize(dim, d.products.pairs ? dsl::PairedElement::in_order : lanes, TailStrategy::GuardWithIf).parallel(batch);
     }
 };
 

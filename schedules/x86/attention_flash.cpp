@@ -4,8 +4,8 @@
 // and exponentials work on whole vectors; the second product broadcasts v, whose channels lie side by side. No step shuffles.
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
+#include "schedules/x86/bfloat16.h"
 #include "schedules/x86/loops.h"
-#include "schedules/x86/pairs.h"
 #include "schedules/x86/tile_products.h"
 
 namespace attune::schedules::x86 {

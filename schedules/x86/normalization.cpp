@@ -1,6 +1,7 @@
 // Norms for x86: a row at a time, in vectors.
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
+#include "schedules/x86/bfloat16.h"
 #include "schedules/x86/stream_stores.h"
 
 namespace attune::schedules::x86 {
@@ -9,17 +10,17 @@ using Halide::Func;
 using Halide::TailStrategy;
 using Halide::Var;
 
-int norm_lanes(const Machine &machine, int, const Halide::Expr &) { return 4 * machine.float_lanes; }
+dsl::NormShape norm_shape(const Machine &machine, int, const Halide::Expr &) { return {4 * machine.float_lanes, to_bfloat16(machine)}; }
 
 void vectorized_norm(const dsl::Norm &n, const Machine &machine) {
-    const int lanes = machine.float_lanes, rows_per_task = 8;
+    const int lanes = machine.float_lanes, stored = machine.bfloat16_pairs ? 2 * lanes : lanes, rows_per_task = 8;
     const Var lane = dsl::axes::lane, task("task");
     Func y = n.y;
     const Var channel = y.args()[0], row = y.args()[1];
     y.split(row, task, row, rows_per_task, TailStrategy::GuardWithIf).parallel(task).partition(task, Halide::Partition::Never);
     // Layer norm of 16-bit rows is arithmetic more than memory.
-    if (n.kind == dsl::NormKind::rms || y.type().bits() == 32) stream_runs(y.specialize(is_streamed(y)), channel, lanes, y.type());
-    y.vectorize(channel, lanes, TailStrategy::GuardWithIf);
+    if (n.kind == dsl::NormKind::rms || y.type().bits() == 32) stream_runs(y.specialize(is_streamed(y)), channel, stored, y.type());
+    y.vectorize(channel, stored, TailStrategy::GuardWithIf);
     const bool layer = n.kind == dsl::NormKind::layer;
     for (Func partial : {n.lane_sum, n.lane_squares}) {
         if (!layer && partial.name() == n.lane_sum.name()) continue;

@@ -1,6 +1,7 @@
 // Positional encodings for x86.
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
+#include "schedules/x86/bfloat16.h"
 #include "schedules/x86/stream_stores.h"
 
 namespace attune::schedules::x86 {
@@ -19,8 +20,10 @@ const Var task{"task"}, step{"step"}, lane{"lane"};
 
 } // namespace
 
+dsl::RotaryShape rotary_shape(const Machine &machine, int, const Halide::Expr &) { return {to_bfloat16(machine)}; }
+
 void vectorized_rotary(const dsl::Rotary &r, const Machine &machine) {
-    const int lanes = machine.float_lanes;
+    const int lanes = machine.bfloat16_pairs ? 2 * machine.float_lanes : machine.float_lanes;
     Func output = r.output, turned = r.turned;
     const Var pair = turned.args()[0], plane = turned.args()[1];
     // Of a long sequence, which no cache holds, more tokens: the run of each head is then long enough for the memory to keep up.

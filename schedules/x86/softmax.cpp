@@ -3,6 +3,7 @@
 
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
+#include "schedules/x86/bfloat16.h"
 #include "schedules/x86/stream_stores.h"
 
 namespace attune::schedules::x86 {
@@ -28,12 +29,12 @@ void specialize(Func result, const dsl::Softmax &softmax) {
 // Four vectors of partial results side by side: a maximum or sum takes four cycles, and two can start in each. They are halved at the end
 // of a row: added up one after the other, 64 lanes take as long as the exponentials of 128 elements.
 dsl::SoftmaxShape softmax_shape(const Machine &machine, int, const Halide::Expr &extent) {
-    return {4 * machine.float_lanes, 1, rows_at_once(extent)};
+    return {4 * machine.float_lanes, 1, rows_at_once(extent), to_bfloat16(machine)};
 }
 
 // A task is some thousand elements, of one row or of many.
 void vectorized_softmax(const dsl::Softmax &s, const Machine &machine) {
-    const int lanes = machine.float_lanes;
+    const int lanes = machine.float_lanes, stored = machine.bfloat16_pairs ? 2 * lanes : lanes;
     const Var lane = dsl::axes::lane;
     Func result = s.result, weight = s.weight, finish = s.finish, maximum = s.maximum, sum = s.sum;
     const Var i = result.args()[1], row = result.args()[2], task("task"), group("group");
@@ -45,8 +46,8 @@ void vectorized_softmax(const dsl::Softmax &s, const Machine &machine) {
     // Of short rows the exponentials take as long as the memory, and in place nothing is read for the sake of the stores: streaming, which
     // copies once more, gains nothing there.
     const Halide::Expr streams = s.special.front() && !s.in_place && s.extent >= shortest_streamed && is_streamed(result);
-    if (s.kind != dsl::SoftmaxKind::log_sum_exp) stream_runs(result.specialize(streams), i, lanes, result.type());
-    result.vectorize(i, lanes, TailStrategy::GuardWithIf);
+    if (s.kind != dsl::SoftmaxKind::log_sum_exp) stream_runs(result.specialize(streams), i, stored, result.type());
+    result.vectorize(i, stored, TailStrategy::GuardWithIf);
     for (Func f : {maximum, sum, finish})
         f.compute_at(result, group).hoist_storage(result, task).bound_storage(row, elements_at_once); // on the stack
     if (s.kind == dsl::SoftmaxKind::softmax)

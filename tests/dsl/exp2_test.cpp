@@ -54,6 +54,25 @@ TEST_P(Exp2, IsWithinTwoUlp) {
     }
 }
 
+/** Of a number that is then rounded: within what moves few of them across a tie. */
+TEST_P(Exp2, IsAsExactAsATypeTakesIt) {
+    for (const auto &[type, bits] : {std::pair(Halide::Float(16), 22), std::pair(Halide::BFloat(16), 18)}) {
+        Elementwise rounded(GetParam(), [&, type = type](const Halide::Expr &x) { return dsl::exp2_scaled(x, scale, type); });
+        for (float s : {1.0f, 1.44269504f}) {
+            scale.set(s);
+            const std::vector<float> x = negatives_down_to(125, s), y = rounded(x);
+            for (size_t i = 0; i < x.size(); i++) {
+                const double product = x[i] * s, exact = std::exp2(double(x[i]) * double(s)), of_rounded = std::exp2(product);
+                ASSERT_LE(std::min(std::abs(y[i] - exact), std::abs(y[i] - of_rounded)), std::ldexp(exact, -bits)) << x[i];
+            }
+        }
+        scale.set(1.0f);
+        EXPECT_EQ(rounded({0.0f, -0.0f, -1.0f, -126.0f, -infinity}), (std::vector<float>{1, 1, 0.5f, 0, 0}));
+        for (float y : rounded(all_kinds_of_nan()))
+            EXPECT_TRUE(std::isnan(y));
+    }
+}
+
 TEST_P(Exp2, IsZeroFarDown) {
     scale.set(1.0f);
     for (float y : exp2({-125.6f, -126, -127, -149, -150, -1000, -1e30f, std::numeric_limits<float>::lowest(), -infinity}))

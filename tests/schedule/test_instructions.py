@@ -203,10 +203,22 @@ class Decoding(unittest.TestCase):
         for kernel in ("_d64", "_d128"):
             values = [[mnemonic for _, mnemonic, _ in loop]
                       for loop in innermost_loops(object_of("x86-64-avx512_bf16", f"attention_decode_bf16{kernel}"))]
-            values = [loop for loop in values if "vpermt2w" in loop and any(m.startswith("prefetch") for m in loop)]
+            values = [loop for loop in values if "vpunpcklwd" in loop and any(m.startswith("prefetch") for m in loop)]
             self.assertGreater(len(values), 0, kernel)
             for loop in values:
-                self.assertEqual(sum(m.startswith("prefetch") for m in loop), loop.count("vpermt2w"), kernel)
+                pairs = loop.count("vpunpcklwd") + loop.count("vpunpckhwd")
+                self.assertEqual(sum(m.startswith("prefetch") for m in loop), pairs, kernel)
+
+    def test_pairs_values_beside_the_products(self):
+        """By shuffles within 128 bits, which Zen 4 has units for that multiply nothing; those of two registers take turns with products."""
+        for machine in ("x86-64-avx512_bf16", "x86-64-avx512_zen5"):
+            for kernel in ("_d64", "_d128"):
+                with self.subTest(machine=machine, kernel=kernel):
+                    loops = [[mnemonic for _, mnemonic, _ in loop]
+                             for loop in innermost_loops(object_of(machine, f"attention_decode_bf16{kernel}"))]
+                    loops = [loop for loop in loops if "vdpbf16ps" in loop]
+                    self.assertTrue(any("vpunpcklwd" in loop and "vpunpckhwd" in loop for loop in loops))
+                    self.assertFalse([loop for loop in loops if "vpermt2w" in loop or "vpermi2w" in loop])
 
     def test_shares_vectors_among_rows_of_short_keys(self):
         """Half a vector of a key at a time, repeated for two rows, four keys of which are multiplied with four rows in registers."""
@@ -271,6 +283,20 @@ class Streams(unittest.TestCase):
         self.assertGreaterEqual(len(re.findall(r"\bmovntdq +%xmm", baseline)), 4)
         self.assertIn("sfence", baseline)
         self.assertRegex(avx512, r"vmovntdq +%zmm")
+
+
+class Rounding(unittest.TestCase):
+    """To bf16 by the instruction for it, 32 numbers at once, where there is one: by integer operations it takes nine for half as many."""
+
+    def test_takes_one_instruction(self):
+        for kernel in ("softmax", "log_softmax", "rotary_half", "rotary_interleaved", "layer_norm", "rms_norm"):
+            with self.subTest(kernel=kernel):
+                loops = [[mnemonic for _, mnemonic, _ in loop]
+                         for loop in innermost_loops(object_of("x86-64-avx512_bf16", f"{kernel}_vectorized_bf16"))]
+                rounding = [loop for loop in loops if "vcvtne2ps2bf16" in loop]
+                self.assertGreater(len(rounding), 0)
+                for loop in rounding:
+                    self.assertFalse([mnemonic for mnemonic in loop if mnemonic.startswith(("vpaddd", "vpsrld", "vpmovdw"))])
 
 
 class Pairs(unittest.TestCase):

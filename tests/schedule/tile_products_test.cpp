@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "lowered.h"
-#include "schedules/x86/pairs.h"
+#include "schedules/x86/bfloat16.h"
 
 namespace {
 
