@@ -85,9 +85,11 @@ struct Blocking {
     // NaN is copied as 0, and added to the output apart: its terms are added up in another order than by hand.
     int values_together = 1;
     bool scores_in_place = false; // products of q and k are added up where scores are stored, not in Scores::dot
-    int lanes_apart = 0;          // keys of a panel whose maxima, and packed ones whose sums, are kept apart; divides both; 0: all
-    bool asks_ahead = false;      // each task asks for the memory of the next
-    bool side_outputs = false;    // log-sum-exp and counts are stored as side outputs, by these numbers
+    // Whether maxima are taken as scores are made, where nothing changes them, and sums as weights are, by loops that the schedule joins.
+    bool maxima_with_scores = false, sums_with_weights = false;
+    int lanes_apart = 0;       // keys of a panel whose maxima, and packed ones whose sums, are kept apart; divides both; 0: all
+    bool asks_ahead = false;   // each task asks for the memory of the next
+    bool side_outputs = false; // log-sum-exp and counts are stored as side outputs, by these numbers
     enum SideOutput { log_sum_exp, panel_counts };
 
     Halide::Expr panels_per_block() const { return keys_per_block / keys_per_panel; }
@@ -182,6 +184,7 @@ struct Scores {
     // Of `masked`, whose definition is the product. In order: `multiply` only where it is made in place, by keys (lane, term of the
     // product, slot), `own` only where there is such a score, `attend` with a mask that is compiled in.
     std::vector<Update> updates;
+    Halide::Expr unchanged; // how many slots, from the first on, no stage but the product changes
     Halide::RDom dims;
 };
 
@@ -195,7 +198,7 @@ struct BlockState {
     Halide::Func sum;          // (row, tile, block, head, batch)
     Halide::Func kept;         // (row, slot key, tile, block, head, batch): dropout's 1 or 0; only where some stage reads it
     Halide::Func output;       // (row, dim, tile, block, head, batch): sum of weight * v
-    Halide::RDom maximum_slots, sum_slots, lanes, sum_lanes;
+    Halide::RDom unchanged_slots, maximum_slots, sum_slots, lanes, sum_lanes; // the first where maxima_with_scores
     // The stages of `output`, in order. All v finite, a stage for each part of the rows; that and dropout; some v Inf or NaN.
     std::vector<Halide::RDom> finite_keys;
     Halide::RDom dropped_keys, careful_keys;

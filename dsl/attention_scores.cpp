@@ -201,6 +201,7 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
         s.updates.push_back({Scores::own, own});
     }
 
+    s.unchanged = select(use_cap || use_relative || use_bias || bool(in.score), 0, listed(panels, Panels::full_count));
     const RDom attend = partial_keys("score_attend_keys", in.mask ? always : in.use_attend != 0);
     Expr attended = attending_bit(panels, row, in_block(attend));
     if (in.mask) attended = branch(in.use_attend != 0, attended, 1);

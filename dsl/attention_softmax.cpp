@@ -88,10 +88,17 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
     auto over_all = [&](const Func &f) -> Halide::FuncRef { return f(row, tile, block, head, batch); };
 
     // Maxima and sums are kept in lanes apart, so that no step waits for the one before.
-    b.maximum_slots = slots("maximum_slots", apart);
     by_lane(b.lane_maximum, lane) = masked_score();
-    by_lane(b.lane_maximum, lane) =
-        max(by_lane(b.lane_maximum, lane), score(b.maximum_slots.y * panel_keys + b.maximum_slots.x * apart + lane));
+    auto score_of = [&](const RDom &r) { return score(r.y * panel_keys + r.x * apart + lane); };
+    b.maximum_slots = slots("maximum_slots", apart);
+    if (blocking.maxima_with_scores) {
+        // All slots, since the loop over them is that of the scores: of those that something changes the maximum is taken when it has.
+        b.unchanged_slots = slots("unchanged_slots", apart);
+        const Expr looked_at = select(b.unchanged_slots.y < scores.unchanged, score_of(b.unchanged_slots), masked_score());
+        by_lane(b.lane_maximum, lane) = max(by_lane(b.lane_maximum, lane), looked_at);
+        b.maximum_slots.where(b.maximum_slots.y >= scores.unchanged);
+    }
+    by_lane(b.lane_maximum, lane) = max(by_lane(b.lane_maximum, lane), score_of(b.maximum_slots));
     // As updates, since of one expression the compiler makes sums in another order.
     b.lanes = RDom(0, apart, "lanes"), b.sum_lanes = RDom(0, sums_apart, "sum_lanes");
     over_all(b.maximum) = masked_score();

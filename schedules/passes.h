@@ -9,6 +9,7 @@
 #include "dsl/prefetch.h"
 #include "dsl/words.h"
 #include "schedules/ask_for_stores.h"
+#include "schedules/join_loops.h"
 #include "schedules/lift_conditions.h"
 #include "schedules/machine.h"
 #include "schedules/register_arrays.h"
@@ -27,6 +28,10 @@ inline void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attentio
     // Which rows of a tile are multiplied is the same for all channels.
     if (attention.blocking.first_rows > 0) pipeline.add_custom_lowering_pass(new UnswitchLoops(attention.scores.dot, 0));
     pipeline.add_custom_lowering_pass(new RegisterArrays);
+    const dsl::BlockState &state = attention.partial;
+    if (attention.blocking.maxima_with_scores)
+        pipeline.add_custom_lowering_pass(new JoinLoops(attention.scores.masked, state.lane_maximum, 0));
+    if (attention.blocking.sums_with_weights) pipeline.add_custom_lowering_pass(new JoinLoops(state.weight, state.lane_sum, 0));
     if (!machine.bfloat16_tiles) return;
     pipeline.add_custom_lowering_pass(new x86::TileProducts);
     pipeline.add_custom_lowering_pass(new TurnSquares(attention.operands.value_words));

@@ -281,6 +281,8 @@ private:
         per_tile(weight), per_tile(kept);
         weight.bound_extent(key, packed(a.blocking.keys_per_block));
         kept.bound_extent(key, a.blocking.keys_per_block);
+        const Var slot("slot"), in_slot("in_slot");
+        if (a.blocking.sums_with_weights) weight.split(key, slot, in_slot, packed(a.blocking.keys_per_panel), TailStrategy::RoundUp);
         weight.vectorize(row, lanes).unroll(row);
         if (a.blocking.products.pairs) {
             Func exponent = p.exponent;
@@ -312,7 +314,11 @@ private:
         over_all.vectorize(row, lanes).unroll(row).update().reorder(row, over).vectorize(row, lanes).unroll(row).unroll(over);
         per_tile(by_lane);
         by_lane.bound_extent(lane, over.x.extent()).vectorize(row, lanes).unroll(row).unroll(lane);
-        by_lane.update().reorder(row, lane, keys.x, keys.y).vectorize(row, lanes).unroll(row).unroll(lane).unroll(keys.x);
+        const auto scheduled = [&](Halide::Stage stage, const Halide::RDom &r) {
+            stage.reorder(row, lane, r.x, r.y).vectorize(row, lanes).unroll(row).unroll(lane).unroll(r.x);
+        };
+        if (by_lane.num_update_definitions() > 1) scheduled(by_lane.update(0), a.partial.unchanged_slots);
+        scheduled(by_lane.update(by_lane.num_update_definitions() - 1), keys);
     }
 };
 
@@ -326,6 +332,10 @@ dsl::Blocking flash_blocking(const Machine &machine, int head_dim, const Halide:
     if (machine.float_lanes < tiles.rows_per_tile && !machine.bfloat16_tiles) blocking.first_rows = machine.float_lanes;
     blocking.asks_ahead = true;
     if (machine.bfloat16_tiles) blocking.scores_in_place = true, blocking.lanes_apart = 4, blocking.values_together = tile_words;
+    blocking.maxima_with_scores = !machine.bfloat16_tiles;
+    // A panel's weights are a loop of their own then. Measured on Zen 4: 12 keys in vectors of 16 gain 1 %, 4 in vectors of 8 lose 4 %.
+    const int long_panel = 12;
+    if (blocking.maxima_with_scores && tiles.keys_per_panel >= long_panel) blocking.sums_with_weights = true, blocking.lanes_apart = 2;
     blocking.value_step = tiles.value_step, blocking.products = products, blocking.side_outputs = true;
     return blocking;
 }

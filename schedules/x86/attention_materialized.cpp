@@ -72,7 +72,8 @@ dsl::Blocking materialized_blocking(const Machine &machine, int head_dim, const 
     blocking.keys_per_block = (keys + blocking.keys_per_panel - 1) / blocking.keys_per_panel * blocking.keys_per_panel;
     blocking.value_step = 1;
     blocking.products = {};
-    blocking.side_outputs = blocking.asks_ahead = false;
+    blocking.side_outputs = blocking.asks_ahead = blocking.maxima_with_scores = blocking.sums_with_weights = false;
+    blocking.lanes_apart = 0;
     return blocking;
 }
 
