@@ -64,6 +64,7 @@ private:
     const std::string begun;
     bool found = false;
 
+    Stmt visit(const IfThenElse *op) override { return op; }
     Stmt visit(const For *op) override {
         if (op != loop) return op; // what loops store is no beginning
         found = true;
