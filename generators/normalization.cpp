@@ -48,7 +48,7 @@ public:
         const auto &schedule = known(schedules::row_sum_schedules(), schedule_name, get_target());
         const dsl::RowSum declared = dsl::row_sum(a, b, dtype);
         y = declared.y;
-        schedule.apply(declared, schedules::machine(get_target(), dtype));
+        schedule.apply(declared, schedules::machine(get_target()));
         for (auto *buffer : {&a, &b})
             rows_of(*buffer, y.dim(0).extent()), buffer->dim(1).set_bounds(0, y.dim(1).extent());
         rows_of(y, y.dim(0).extent());

@@ -1,8 +1,9 @@
 #include "schedules/join_loops.h"
 
 #include <set>
-#include <utility>
 #include <vector>
+
+#include "schedules/uses.h"
 
 namespace attune::schedules {
 
@@ -11,21 +12,19 @@ using Halide::Expr;
 
 namespace {
 
-using Names = std::vector<std::pair<std::string, Expr>>; // and what they stand for, the outermost first
-
 // The loops whose names begin so, that are in no other loop and under no condition.
 class FindLoops : public IRVisitor {
 public:
     explicit FindLoops(const std::string &prefix) : prefix(prefix) {}
     int count = 0;
     const For *loop = nullptr; // the last of them, and the names bound around it
-    Names names;
+    Values names;
     std::set<std::string> allocated; // around it
 
 private:
     using IRVisitor::visit;
     const std::string &prefix;
-    Names around;
+    Values around;
     std::set<std::string> memory;
 
     void visit(const LetStmt *op) override {
@@ -77,11 +76,7 @@ private:
     }
 };
 
-Expr in_full(const Names &names, Expr e) {
-    for (auto name = names.rbegin(); name != names.rend(); ++name)
-        e = substitute(name->first, name->second, e);
-    return simplify(e);
-}
+Expr in_full(const Values &names, const Expr &e) { return simplify(substituted(names, e)); }
 
 } // namespace
 

@@ -34,4 +34,10 @@ bool uses(const Halide::Expr &e, const std::set<std::string> &names, const std::
     return u.any;
 }
 
+Halide::Expr substituted(const Values &values, Halide::Expr e) {
+    for (auto value = values.rbegin(); value != values.rend(); ++value)
+        e = substitute(value->first, value->second, e);
+    return e;
+}
+
 } // namespace attune::schedules

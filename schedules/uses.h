@@ -3,6 +3,8 @@
 
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <Halide.h>
 
@@ -11,5 +13,11 @@ namespace attune::schedules {
 /** Whether an expression names one of `names`, reads one of `buffers` or calls what isn't pure: whether it may change where those are
  * bound and written. */
 bool uses(const Halide::Expr &e, const std::set<std::string> &names, const std::set<std::string> &buffers);
+
+/** Names bound around a statement, and what they stand for, the outermost first. */
+using Values = std::vector<std::pair<std::string, Halide::Expr>>;
+
+/** An expression within them, in terms of what is known outside. */
+Halide::Expr substituted(const Values &values, Halide::Expr e);
 
 } // namespace attune::schedules

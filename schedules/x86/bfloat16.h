@@ -23,4 +23,7 @@ inline dsl::ToBFloat16 to_bfloat16(const Machine &machine) {
     };
 }
 
+/** Numbers that are rounded and stored at once: as many as that instruction takes, or a vector of f32. */
+inline int stored_lanes(const Machine &machine) { return machine.bfloat16_pairs ? 2 * machine.float_lanes : machine.float_lanes; }
+
 } // namespace attune::schedules::x86

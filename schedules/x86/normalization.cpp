@@ -13,7 +13,7 @@ using Halide::Var;
 dsl::NormShape norm_shape(const Machine &machine, int, const Halide::Expr &) { return {4 * machine.float_lanes, to_bfloat16(machine)}; }
 
 void vectorized_norm(const dsl::Norm &n, const Machine &machine) {
-    const int lanes = machine.float_lanes, stored = machine.bfloat16_pairs ? 2 * lanes : lanes, rows_per_task = 8;
+    const int lanes = machine.float_lanes, stored = stored_lanes(machine), rows_per_task = 8;
     const Var lane = dsl::axes::lane, task("task");
     Func y = n.y;
     const Var channel = y.args()[0], row = y.args()[1];

@@ -23,7 +23,7 @@ const Var task{"task"}, step{"step"}, lane{"lane"};
 dsl::RotaryShape rotary_shape(const Machine &machine, int, const Halide::Expr &) { return {to_bfloat16(machine)}; }
 
 void vectorized_rotary(const dsl::Rotary &r, const Machine &machine) {
-    const int lanes = machine.bfloat16_pairs ? 2 * machine.float_lanes : machine.float_lanes;
+    const int lanes = stored_lanes(machine);
     Func output = r.output, turned = r.turned;
     const Var pair = turned.args()[0], plane = turned.args()[1];
     // Of a long sequence, which no cache holds, more tokens: the run of each head is then long enough for the memory to keep up.

@@ -34,7 +34,7 @@ dsl::SoftmaxShape softmax_shape(const Machine &machine, int, const Halide::Expr 
 
 // A task is some thousand elements, of one row or of many.
 void vectorized_softmax(const dsl::Softmax &s, const Machine &machine) {
-    const int lanes = machine.float_lanes, stored = machine.bfloat16_pairs ? 2 * lanes : lanes;
+    const int lanes = machine.float_lanes, stored = stored_lanes(machine);
     const Var lane = dsl::axes::lane;
     Func result = s.result, weight = s.weight, finish = s.finish, maximum = s.maximum, sum = s.sum;
     const Var i = result.args()[1], row = result.args()[2], task("task"), group("group");

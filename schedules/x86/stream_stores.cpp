@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "schedules/uses.h"
+
 namespace attune::schedules::x86 {
 
 using namespace Halide::Internal;
@@ -24,14 +26,6 @@ constexpr int most_bytes_near = 8192;
 const Halide::Var streamed_run("streamed_run"); // the loop over runs
 
 int elements_per_run(const Halide::Type &type) { return bytes_per_run / type.bytes(); }
-
-using Values = std::vector<std::pair<std::string, Expr>>; // what names stand for, outermost first
-
-Expr substituted(const Values &values, Expr e) {
-    for (auto value = values.rbegin(); value != values.rend(); ++value)
-        e = substitute(value->first, value->second, e);
-    return e;
-}
 
 // Where a statement first stores to one buffer, and where it first loads from another. Its loops and names on the way there are put in.
 class FirstAccess : public IRVisitor {
