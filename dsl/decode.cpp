@@ -26,7 +26,7 @@ void declare_merged(Decode &d) {
     states.elements = {channel, vector}, states.rows = {row, head, batch};
     states.maximum = [&](const Expr &c) { return d.partial(int(Decode::header_maximum), 0, row, c, head, batch); };
     states.element = [&](const Expr &c) { return d.partial(channel, vector, row, c, head, batch); };
-    states.count = (d.inputs.keys + d.blocking.keys_per_chunk - 1) / d.blocking.keys_per_chunk;
+    states.count = (d.inputs.keys + d.keys_per_chunk() - 1) / d.keys_per_chunk();
     states.base2_scale = base2_scale(d.inputs.temperature);
     const ChunkMerge m = merge_chunks(states);
     d.joint = m.joint, d.factor = m.factor, d.merged = m.merged, d.chunks = m.chunks, d.merges = m.merges;
@@ -81,7 +81,8 @@ void declare_chunk_merge(Decode &d) {
 
 Decode decode(const AttentionInputs &in, const DecodeBlocking &blocking) {
     const int keys = blocking.keys_per_panel, streams = blocking.streams;
-    if (blocking.keys_per_chunk % (keys * streams) != 0 || (blocking.in_turn && keys % streams != 0))
+    const auto whole = [&](int keys_per_chunk) { return keys_per_chunk % (keys * streams) == 0; };
+    if (!whole(blocking.keys_per_chunk) || !whole(blocking.keys_per_chunk_alone) || (blocking.in_turn && keys % streams != 0))
         throw Halide::CompileError("attune: chunks of decoding are no multiple of its panels, or panels no multiple of its streams");
     Decode d;
     d.inputs = in, d.blocking = blocking;

@@ -16,7 +16,8 @@ namespace attune::dsl {
 /** How keys are cut and dealt to streams. Either streams take the panels in turn, so that memory is read in order, and the scores of
  * neighbouring keys are made side by side; or each stream has its own part of a chunk, and the scores of one key of each are. */
 struct DecodeBlocking {
-    int keys_per_chunk = 1; // a multiple of keys_per_panel * streams
+    // Multiples of keys_per_panel * streams: keys of a chunk, and of one where only one row reads each.
+    int keys_per_chunk = 1, keys_per_chunk_alone = 1;
     int keys_per_panel = 1; // what is skipped at once; a multiple of streams if they take turns
     int streams = 1;        // also the keys whose scores are made side by side
     bool in_turn = false;
@@ -32,8 +33,6 @@ struct DecodeBlocking {
     Nearness nearness = Nearness::first_level;
 
     static constexpr int most_ahead = 128; // keys
-    int panels_per_chunk() const { return keys_per_chunk / keys_per_panel; }
-    int steps_per_chunk() const { return panels_per_chunk() / streams; }
 };
 
 /** The scores of a group's keys, summed up by lane of a vector, which holds channels of one row or those of `rows_per_vector` rows beside
@@ -111,6 +110,12 @@ struct Decode {
 
     Halide::Expr value_vectors() const { return (inputs.value_dim + blocking.lanes - 1) / blocking.lanes; }
     Halide::Expr rows_per_head() const { return inputs.queries * inputs.heads_per_group; }
+    Halide::Expr keys_per_chunk() const {
+        if (blocking.keys_per_chunk_alone == blocking.keys_per_chunk) return blocking.keys_per_chunk;
+        return select(rows_per_head() == 1, blocking.keys_per_chunk_alone, blocking.keys_per_chunk);
+    }
+    Halide::Expr panels_per_chunk() const { return keys_per_chunk() / blocking.keys_per_panel; }
+    Halide::Expr steps_per_chunk() const { return panels_per_chunk() / blocking.streams; }
 };
 
 /** Declares the same as attention(), for inputs with no mask, score or position compiled in. */

@@ -26,20 +26,20 @@ void declare_listed_panels(Decode &d) {
     d.end(head, batch) = 0;
     d.end(head, batch) = max(d.end(head, batch), select(begin_of(d.row_intervals) < end_of(d.row_intervals), end_of(d.row_intervals), 0));
 
-    Expr begin = chunk * d.blocking.keys_per_chunk + panel * keys, first = begin_of(d.reach_intervals), end = end_of(d.reach_intervals);
+    Expr begin = chunk * d.keys_per_chunk() + panel * keys, first = begin_of(d.reach_intervals), end = end_of(d.reach_intervals);
     d.reach(panel, chunk, head, batch) = 0;
     d.reach(panel, chunk, head, batch) =
         max(d.reach(panel, chunk, head, batch), select(first < begin + keys && end > begin && first < end, 1, 0));
 
     // Whether no cell of the chunk is masked by the intervals, and no panel repeated.
-    const int keys_of_chunk = d.blocking.keys_per_chunk;
+    const Expr keys_of_chunk = d.keys_per_chunk();
     d.full_rows = RDom(0, rows, "full_rows");
     auto of_row = [&] { return cell_of_row(in, d.full_rows, Expr()); };
     Expr holds = in.intervals.begin(0, of_row()) <= chunk * keys_of_chunk && in.intervals.end(0, of_row()) >= (chunk + 1) * keys_of_chunk;
     d.full(chunk, head, batch) = 1;
     d.full(chunk, head, batch) = min(d.full(chunk, head, batch), select(holds, 1, 0));
 
-    const int panels = d.blocking.panels_per_chunk();
+    const Expr panels = d.panels_per_chunk();
     const Halide::Var slot("slot");
     auto at = [&](const Expr &s) -> Halide::FuncRef { return d.list(s, chunk, head, batch); };
     d.panels = RDom(0, 2, 0, panels, "panels");
@@ -56,9 +56,9 @@ Expr slot_of(const Decode &d, const Expr &of_stream, const Expr &at_step) {
 
 // The first key of the panel in a slot of the list; past the last panel it comes again.
 Expr begin_of(const Decode &d, const Expr &slot) {
-    const int last = d.blocking.panels_per_chunk() - 1;
+    const Expr last = d.panels_per_chunk() - 1;
     Expr listed = clamp(d.list(1 + clamp(min(slot, listed_count(d) - 1), 0, last), chunk, head, batch), 0, last);
-    return chunk * d.blocking.keys_per_chunk + listed * d.blocking.keys_per_panel;
+    return chunk * d.keys_per_chunk() + listed * d.blocking.keys_per_panel;
 }
 
 int panels_ahead(const Decode &d) { return DecodeBlocking::most_ahead / d.blocking.keys_per_panel; }
@@ -76,9 +76,9 @@ struct ListedPanel {
     ListedPanel(const Decode &d, const Expr &slot, const Expr &of_panel) {
         const Pages &pages = d.inputs.pages;
         const int keys = d.blocking.keys_per_panel;
-        const Expr first = d.first(head, batch), end = d.end(head, batch), next = chunk * d.blocking.keys_per_chunk + slot * keys;
+        const Expr first = d.first(head, batch), end = d.end(head, batch), next = chunk * d.keys_per_chunk() + slot * keys;
         auto inside = [&](const Expr &key) { return max(min(key, end - 1), first); };
-        const Expr begin = select(slot < d.blocking.panels_per_chunk(), begin_of(d, slot), next);
+        const Expr begin = select(slot < d.panels_per_chunk(), begin_of(d, slot), next);
         // Where a panel lies within a page, one look at the table of pages does for all its keys.
         const Expr read = inside(begin + of_panel), looked_up = select(d.panels_within_pages, inside(begin), read);
         place = pages.place(looked_up) + (read - looked_up), page = pages.page(looked_up, batch);
@@ -100,7 +100,8 @@ void declare_table(Func table, const Expr &at, const std::vector<Expr> &values) 
 
 void declare_places(Decode &d) {
     const Pages &pages = d.inputs.pages;
-    const int keys = d.blocking.keys_per_panel, slots = d.blocking.panels_per_chunk() + panels_ahead(d);
+    const int keys = d.blocking.keys_per_panel;
+    const Expr slots = d.panels_per_chunk() + panels_ahead(d);
     d.begin(stream, step, chunk, head, batch) = begin_of(d, slot_of(d, stream, step));
     d.panels_within_pages = pages.size % keys == 0 || !pages.several;
     d.listed = RDom(0, keys, 0, slots, "listed_keys");
@@ -132,7 +133,7 @@ Expr listed_count(const Decode &d) { return d.list(0, chunk, head, batch); }
 Expr steps(const Decode &d) { return (listed_count(d) + d.blocking.streams - 1) / d.blocking.streams; }
 
 RDom steps_of(const Decode &d, const std::string &name, const Expr &used) {
-    RDom r(0, d.blocking.streams, 0, d.blocking.steps_per_chunk(), name);
+    RDom r(0, d.blocking.streams, 0, d.steps_per_chunk(), name);
     r.where(r.y < select(used, steps(d), 0));
     return r;
 }
@@ -143,7 +144,7 @@ Expr comes_again(const Decode &d, const Expr &of_stream, const Expr &at_step) { 
 
 Expr listed_key(const Decode &d, const Expr &of_lane, const Expr &of_stream, const Expr &at_step) {
     Expr listed = slot_of(d, of_stream, at_step) * d.blocking.keys_per_panel + of_lane;
-    return Halide::unsafe_promise_clamped(listed, 0, d.blocking.keys_per_chunk - 1);
+    return Halide::unsafe_promise_clamped(listed, 0, d.keys_per_chunk() - 1);
 }
 
 Expr is_whole(const Decode &d, const Expr &slot) { return d.panel_at(slot, chunk, head, batch)[2] != 0; }

@@ -107,7 +107,7 @@ void declare_stores(Decode &d, const Groups &groups) {
     for (KeyProducts &p : d.scores) {
         const int several = p.rows_per_vector;
         Expr used = d.scores.size() == 1 ? Halide::Internal::const_true() : several == 1 ? alone : !alone;
-        p.store = RDom(0, d.blocking.streams, 0, groups.in_panel(), 0, groups.with_groups(), 0, d.blocking.steps_per_chunk(),
+        p.store = RDom(0, d.blocking.streams, 0, groups.in_panel(), 0, groups.with_groups(), 0, d.steps_per_chunk(),
                        several == 1 ? "store_steps" : "store_steps_of_rows");
         const RDom &r = p.store;
         p.store.where(r.w < select(used, steps(d), 0));
@@ -150,7 +150,7 @@ void declare_decode_scores(Decode &d) {
     at(attend) = mask_score(at(attend), boolean_tensor(in.attend).allows(cell(attend)));
 
     // What no interval holds is masked: an interval keeps its own keys, and the rest of a row lies between two of them.
-    RDom gaps(0, d.blocking.streams, 0, in.intervals.count + 1, 0, d.blocking.steps_per_chunk(), "gap_steps");
+    RDom gaps(0, d.blocking.streams, 0, in.intervals.count + 1, 0, d.steps_per_chunk(), "gap_steps");
     gaps.where(gaps.z < select(d.full(chunk, head, batch) != 0, 0, steps(d)));
     const Cell of_row = cell_of_row(in, row, panel_begin(d, gaps.x, gaps.z) + lane);
     const KeyIntervals &intervals = in.intervals;

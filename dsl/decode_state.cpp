@@ -64,7 +64,7 @@ void declare_output(Decode &d) {
         Expr rest = in.value_dim / lanes + r.z;
         of_step(rest, step) += share(r) * channel_of(d, Cached::value, listed_key(d, r.x, r.y, step), rest * lanes + channel);
     }
-    d.output_steps = RDom(0, d.blocking.steps_per_chunk(), "output_steps");
+    d.output_steps = RDom(0, d.steps_per_chunk(), "output_steps");
     d.output_steps.where(d.output_steps < steps(d));
     output(d.output, vector) = 0.0f;
     output(d.output, vector) += of_step(vector, d.output_steps);
@@ -91,7 +91,7 @@ void declare_output(Decode &d) {
     auto careful = [&]() -> Halide::FuncRef { return d.careful_step(channel, vector, step, row, chunk, head, batch); };
     careful() = 0.0f;
     careful() = products.add(careful(), share(r), products.pack(guarded));
-    d.careful_steps = RDom(0, d.blocking.steps_per_chunk(), "careful_steps");
+    d.careful_steps = RDom(0, d.steps_per_chunk(), "careful_steps");
     d.careful_steps.where(d.careful_steps < select(all_finite, 0, steps(d)));
     output(d.careful, vector) = 0.0f;
     output(d.careful, vector) += d.careful_step(channel, vector, d.careful_steps, row, chunk, head, batch);

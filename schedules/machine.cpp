@@ -21,9 +21,13 @@ Machine machine(const Halide::Target &target, const Halide::Type &dtype) {
 
 namespace {
 
+nlohmann::json sizes(const Machine &machine, const std::string &schedule) {
+    return nlohmann::json::parse(tuned_json(machine.name)).at(schedule);
+}
+
 nlohmann::json tuned(const Machine &machine, const std::string &schedule, const std::string &exact) {
-    const nlohmann::json sizes = nlohmann::json::parse(tuned_json(machine.name)).at(schedule);
-    return sizes.contains(exact) ? sizes.at(exact) : sizes.at("any");
+    const nlohmann::json all = sizes(machine, schedule);
+    return all.contains(exact) ? all.at(exact) : all.at("any");
 }
 
 std::string of_head_dim(int head_dim) { return "head_dim " + std::to_string(head_dim); }
@@ -40,10 +44,13 @@ Tiles tuned_tiles(const Machine &machine, const std::string &schedule, int head_
 }
 
 Streams tuned_streams(const Machine &machine, const std::string &schedule, int head_dim) {
-    const nlohmann::json s = tuned(machine, schedule, of_head_dim(head_dim));
-    return {s.at("keys_per_chunk"), s.at("keys_per_panel"),    s.at("streams"), s.at("in_turn"),
-            s.at("bytes_ahead"),    s.at("bytes_ahead_alone"), nearness(s),     s.at("rows_per_vector"),
-            s.at("short_key")};
+    nlohmann::json s = tuned(machine, schedule, of_head_dim(head_dim));
+    if (machine.bfloat16_pairs) s.merge_patch(sizes(machine, schedule).value("pairs", nlohmann::json::object()));
+    return {s.at("keys_per_chunk"),    s.at("keys_per_chunk_alone"),
+            s.at("keys_per_panel"),    s.at("streams"),
+            s.at("in_turn"),           s.at("bytes_ahead"),
+            s.at("bytes_ahead_alone"), nearness(s),
+            s.at("rows_per_vector"),   s.at("short_key")};
 }
 
 WeightStreams tuned_weight_streams(const Machine &machine, const std::string &schedule) {

@@ -40,7 +40,8 @@ Tiles tuned_tiles(const Machine &machine, const std::string &schedule, int head_
 /** How a schedule that memory limits reads keys and values, tuned for a machine as Tiles are. */
 struct Streams {
     int keys_per_chunk;
-    int keys_per_panel; // a divisor of keys_per_chunk / count
+    int keys_per_chunk_alone; // instead, where only one row reads a key
+    int keys_per_panel;       // a divisor of either / count
     int count;
     bool in_turn;                 // whether they take the panels in turn, and all is read in order; else each has its own part of a chunk
     std::vector<int> bytes_ahead; // of what is read, that much further on is asked for: at each of these distances, the furthest first
@@ -50,6 +51,7 @@ struct Streams {
     int short_key;                // bytes, at most
 };
 
+/** As above; for a machine that multiplies pairs of bf16, what the file has for them takes the place of the rest. */
 Streams tuned_streams(const Machine &machine, const std::string &schedule, int head_dim);
 
 /** How a schedule of the linear layer reads packed weights, tuned for a machine as Tiles are. */
