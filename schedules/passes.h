@@ -9,6 +9,7 @@
 #include "dsl/prefetch.h"
 #include "dsl/words.h"
 #include "schedules/ask_for_stores.h"
+#include "schedules/decide_conditions.h"
 #include "schedules/join_loops.h"
 #include "schedules/lift_conditions.h"
 #include "schedules/machine.h"
@@ -38,6 +39,8 @@ inline void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attentio
 }
 
 inline void add_passes(Halide::Pipeline pipeline, const dsl::Decode &decode) {
+    // How many rows read a key, by which the schedule specializes.
+    if (decode.blocking.keys_per_chunk_alone != decode.blocking.keys_per_chunk) pipeline.add_custom_lowering_pass(new DecideConditions);
     // Whether a panel's keys lie one after the other is the same for all of them.
     if (decode.panel_at.defined()) {
         for (int i = 0; i < int(decode.scores.size()); i++)

@@ -1,0 +1,68 @@
+// schedules::DecideConditions: what is never run in a branch goes.
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "schedules/decide_conditions.h"
+
+namespace attune::test::decide_conditions_test {
+namespace {
+
+using namespace Halide::Internal;
+using Halide::Expr;
+
+const Expr n = Variable::make(Halide::Int(32), "n"), m = Variable::make(Halide::Int(32), "m");
+
+Stmt store(const std::string &to) { return Store::make(to, 1, 0, Halide::Parameter(), const_true(), ModulusRemainder()); }
+Expr named(const std::string &name) { return Variable::make(Halide::Bool(), name); }
+
+/** The buffers that what is left of a statement stores to, and how many conditions it has. */
+class Left : public IRVisitor {
+public:
+    std::set<std::string> stored;
+    int conditions = 0;
+
+private:
+    using IRVisitor::visit;
+    void visit(const Store *op) override { stored.insert(op->name); }
+    void visit(const IfThenElse *op) override {
+        conditions++;
+        IRVisitor::visit(op);
+    }
+};
+
+Left left_of(const Stmt &s) {
+    schedules::DecideConditions decide;
+    Left left;
+    decide.mutate(s).accept(&left);
+    return left;
+}
+
+TEST(DecideConditions, WhatANameStandsForIsDecidedInBothBranches) {
+    const auto both = [](const std::string &branch) {
+        return Block::make(IfThenElse::make(named("one"), store(branch + " one")),
+                           IfThenElse::make(named("several"), store(branch + " several")));
+    };
+    const Stmt s =
+        LetStmt::make("one", n == 1, LetStmt::make("several", n != 1, IfThenElse::make(named("one"), both("then"), both("else"))));
+    const Left left = left_of(s);
+    EXPECT_EQ(left.stored, (std::set<std::string>{"then one", "else several"}));
+    EXPECT_EQ(left.conditions, 1);
+}
+
+TEST(DecideConditions, TheOtherBranchTakesThePlaceOfTheWhole) {
+    const Left left = left_of(IfThenElse::make(n == 1, IfThenElse::make(n != 1, store("wrong"), store("right"))));
+    EXPECT_EQ(left.stored, std::set<std::string>{"right"});
+    EXPECT_EQ(left.conditions, 1);
+}
+
+TEST(DecideConditions, OtherConditionsStay) {
+    const Stmt inner = Block::make(IfThenElse::make(m == 1, store("m")), IfThenElse::make(n == 2, store("n")));
+    const Left left = left_of(Block::make(IfThenElse::make(n == 1, inner), IfThenElse::make(n != 1, store("after"))));
+    EXPECT_EQ(left.stored, (std::set<std::string>{"m", "n", "after"}));
+    EXPECT_EQ(left.conditions, 4);
+}
+
+} // namespace
+} // namespace attune::test::decide_conditions_test
