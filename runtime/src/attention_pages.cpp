@@ -13,6 +13,15 @@ constexpr int32_t first_page = 0;
 
 int32_t rounds_of(const attune_cache *cache) { return cache && cache->ring ? 2 : 1; }
 
+// Calls visit(page) once for each column of the table whose page takes new tokens of item b: a ring may come back to the one it began with.
+template <typename Visit> void for_each_written(const attune_cache &cache, int64_t b, int64_t new_tokens, const Visit &visit) {
+    int64_t first = -1;
+    for_each_run(cache, b, new_tokens, [&](const PageRun &run) {
+        if (run.token == 0) first = run.column;
+        if (run.token == 0 || run.column != first) visit(static_cast<int32_t>(run.page));
+    });
+}
+
 } // namespace
 
 Status RunPages::fill(const attune_cache *cache, const AttentionShape &s) {
@@ -52,11 +61,11 @@ Status RunPages::fill_table(const attune_cache &cache, const AttentionShape &s) 
 Status RunPages::check_written(const attune_cache &cache, const AttentionShape &s) {
     int64_t count = 0;
     for (int64_t b = 0; b < s.batch; ++b)
-        for_each_run(cache, b, s.new_keys, [&](const PageRun &) { ++count; });
+        for_each_written(cache, b, s.new_keys, [&](int32_t) { ++count; });
     if (!written_.allocate(static_cast<size_t>(count))) return out_of_memory("the list of pages", count * 4);
     int32_t *const begin = written_.data(), *end = begin;
     for (int64_t b = 0; b < s.batch; ++b)
-        for_each_run(cache, b, s.new_keys, [&](const PageRun &run) { *end++ = static_cast<int32_t>(run.page); });
+        for_each_written(cache, b, s.new_keys, [&](int32_t page) { *end++ = page; });
     std::sort(begin, end);
     const int32_t *twice = std::adjacent_find(begin, end);
     ATTUNE_REQUIRE(twice == end, "cache.block_table has page {} for new tokens in two places; each must have a page of its own", *twice);

@@ -11,6 +11,7 @@ namespace attune::runtime {
 /** New tokens of one item that lie together in one page. */
 struct PageRun {
     int64_t page, place; // of the first one in the cache
+    int64_t column;      // of the block table, that has the page
     int64_t token, count;
 };
 
@@ -20,7 +21,7 @@ template <typename Visit> void for_each_run(const attune_cache &cache, int64_t b
     for (int64_t token = 0, count = 0; token < new_tokens; token += count) {
         const int64_t at = (length + token) % cache_capacity(cache); // only in a ring is it past that
         count = std::min(size - at % size, new_tokens - token);
-        visit(PageRun{cache.block_table ? read_integer(*cache.block_table, b, at / size) : b, at % size, token, count});
+        visit(PageRun{cache.block_table ? read_integer(*cache.block_table, b, at / size) : b, at % size, at / size, token, count});
     }
 }
 

@@ -103,6 +103,18 @@ TEST_P(CacheSteps, ARingManyTimesRound) {
     }
 }
 
+TEST_P(CacheSteps, ARingThatComesBackToThePageItBeganWith) {
+    for (auto [size, capacity, window] : {std::tuple<int64_t, int64_t, int64_t>{24, 24, 16}, {8, 24, 1}}) {
+        CacheSetting s = setting();
+        s.ring = true, s.page_size = size, s.capacity = capacity, s.mask = "causal & window(" + std::to_string(window) + ", 0)";
+        SCOPED_TRACE("pages of " + std::to_string(size));
+        CacheModel cache(s, random);
+        for (int64_t tokens : {5, 7, 7, 7, 1, 6})
+            cache.expect_right_step(tokens, tokens);
+        if (window == 1) cache.expect_right_step(23, 23);
+    }
+}
+
 TEST_P(CacheSteps, ARingOfItemsOfDifferentLengths) {
     CacheSetting s = setting();
     s.batch = 3, s.ring = true, s.page_size = 8, s.capacity = 24, s.mask = "window(12, 0)", s.score = "alibi";
