@@ -40,33 +40,54 @@ void declare_scores(AttentionWeights &w, const AttentionInputs &in) {
 AttentionWeights attention_weights(const AttentionInputs &in, const Func &lse, const Expr &stage) {
     AttentionWeights w;
     w.query = Func("packed_query"), w.dot = Func("dot"), w.score = Func("score"), w.allowed = Func("allowed"), w.biased = Func("biased");
-    w.weight = Func("weight"), w.sum = Func("sum"), w.rows = Func("weight_rows"), w.result = Func("weight_columns");
+    w.asked = Func("asked_score"), w.maximum = Func("maximum"), w.part_sum = Func("part_sum"), w.sum = Func("sum");
+    w.joined = Func("with_sink"), w.rows = Func("weight_rows"), w.result = Func("weight_columns");
     declare_scores(w, in);
 
     const Cell cell{batch, head, token, key};
     Expr biased = w.biased(token, key, head, batch);
     Expr allowed = w.allowed(token, key, head, batch) == 1 && in.tensors_allow(cell);
-    // Relative to the row's log-sum-exp a score is at most 0, so that nothing overflows. A large log-sum-exp has lost digits,
-    // which all weights of the row share: their sum takes them out.
-    const float log2_e = 1.44269504088896f;
-    auto weight_of = [&](const Expr &logit) { return exp2_scaled(logit - lse(token, head, batch), log2_e); };
-    Expr exponential = select(allowed, weight_of(tempered_score(biased, in.temperature)), 0.0f);
     auto is = [&](WeightsStage s) { return stage == int(s); };
-    w.weight(token, key, head, batch) =
-        branch(is(WeightsStage::weights), exponential,
-               branch(is(WeightsStage::scaled), w.dot(token, key, head, batch),
-                      branch(is(WeightsStage::capped), w.score(token, key, head, batch), mask_score(biased, allowed))));
-    Expr sink = in.sinks(head);
-    Expr sink_weight = select(strict_equal(sink, masked_score()), 0.0f, weight_of(sink));
+    // A row whose softmax is no number, be it that all its scores are -inf, has no weights that are.
+    Expr of_row = lse(token, head, batch), spoilt = is(WeightsStage::weights) && magnitude_bits(of_row) > Operands::infinite_bits;
+    w.asked(token, key, head, batch) =
+        branch(is(WeightsStage::scaled), w.dot(token, key, head, batch),
+               branch(is(WeightsStage::capped), w.score(token, key, head, batch), mask_score(select(spoilt, of_row, biased), allowed)));
+
+    // Not relative to the log-sum-exp: that is of scores whose products were added up in another order, and at a low temperature a
+    // difference in their last digit is a large one.
     w.keys = RDom(0, in.keys, "keys");
-    w.sum(token, head, batch) = branch(in.use_sinks != 0, sink_weight, 0.0f);
-    w.sum(token, head, batch) += w.weight(token, w.keys, head, batch);
+    w.maximum(token, head, batch) = masked_score();
+    w.maximum(token, head, batch) = max(w.maximum(token, head, batch), w.asked(token, w.keys, head, batch));
+    auto weight_of = [&](const Expr &score) {
+        Expr weight = relative_weight(score, w.maximum(token, head, batch), base2_scale(in.temperature));
+        return select(strict_equal(score, masked_score()), 0.0f, weight);
+    };
+    // Parts, since a running sum of a million weights loses three digits.
+    const int per_part = 256;
+    const Halide::Var part("part");
+    w.keys_of_part = RDom(0, per_part, "keys_of_part"), w.parts = RDom(0, (in.keys + (per_part - 1)) / per_part, "parts");
+    Expr key_of_part = part * per_part + w.keys_of_part;
+    w.keys_of_part.where(key_of_part < in.keys);
+    w.part_sum(token, part, head, batch) = 0.0f;
+    w.part_sum(token, part, head, batch) +=
+        weight_of(w.asked(token, Halide::unsafe_promise_clamped(key_of_part, 0, in.keys - 1), head, batch));
+    w.sum(token, head, batch) = 0.0f;
+    w.sum(token, head, batch) += w.part_sum(token, w.parts, head, batch);
+
+    // As closing() has it: a sink is one more logit, next to the scores over T.
+    Expr sink = branch(in.use_sinks != 0, in.sinks(head), masked_score()), none = strict_equal(sink, masked_score());
+    Expr tempered = tempered_score(w.maximum(token, head, batch), in.temperature), joint = max(tempered, sink), log2_e = base2_scale(1.0f);
+    Expr factor = select(none, 1.0f, relative_weight(tempered, joint, log2_e));
+    Expr of_sink = select(none, 0.0f, relative_weight(sink, joint, log2_e));
+    w.joined(token, head, batch) = Halide::Tuple(factor, w.sum(token, head, batch) * factor + of_sink);
 
     // A weight of 0 stays 0 whatever the row's sum is: what is masked has no weight even in a row that is NaN.
-    Expr weight = w.weight(token, key, head, batch);
+    Expr asked = w.asked(token, key, head, batch), weight = weight_of(asked);
     Expr kept = branch(in.dropout.used(), in.dropout.keeps(cell) * in.dropout.scale(), 1.0f);
-    Expr normalised = select(strict_equal(weight, 0.0f) || strict_equal(kept, 0.0f), 0.0f, weight / w.sum(token, head, batch) * kept);
-    w.rows(token, key, head, batch) = branch(is(WeightsStage::weights), normalised, weight);
+    const auto joined = w.joined(token, head, batch);
+    Expr normalised = select(strict_equal(weight, 0.0f) || strict_equal(kept, 0.0f), 0.0f, weight * joined[0] / joined[1] * kept);
+    w.rows(token, key, head, batch) = branch(is(WeightsStage::weights), normalised, asked);
     w.result(key, token, head, batch) = w.rows(token, key, head, batch);
     return w;
 }

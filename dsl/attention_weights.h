@@ -1,4 +1,4 @@
-// The attention weights, from the log-sum-exp that attention gives: what flash attention never stores. Or the scores on their way to it.
+// The attention weights, which flash attention never stores, in a pass of their own. Or the scores on their way to them.
 #pragma once
 
 #include "dsl/attention.h"
@@ -14,16 +14,17 @@ struct AttentionWeights {
     Halide::Func score;   // (token, key, head, batch): soft-capped
     Halide::Func allowed; // (token, key, head, batch): run-time mask, 0 or 1
     Halide::Func biased;  // (token, key, head, batch): after biases
-    Halide::Func weight;  // (token, key, head, batch): e^(s / T - lse), 0 where masked; or the score asked for
-    Halide::Func
-        sum; // (token, head, batch): of the weights and the sink's; 1 but for the rounding of the log-sum-exp, which this takes out
-    Halide::Func rows;   // (token, key, head, batch): weight / sum, less what is dropped; or the score
-    Halide::Func result; // (key, token, head, batch): the same, as the caller stores it
-    Halide::RDom dims, intervals, keys;
+    Halide::Func asked;   // (token, key, head, batch): the score asked for, or for the weights that after all stages, -inf where masked
+    Halide::Func maximum; // (token, head, batch): over all keys
+    Halide::Func part_sum, sum; // (token, part, head, batch) and (token, head, batch): of e^((s - maximum) / T)
+    Halide::Func joined;        // (token, head, batch): by what the sink makes weights less, and the sum with it
+    Halide::Func rows;          // (token, key, head, batch): the weight, less what is dropped; or the score
+    Halide::Func result;        // (key, token, head, batch): the same, as the caller stores it
+    Halide::RDom dims, intervals, keys, keys_of_part, parts;
 };
 
-/** `lse`: f32 (token, head, batch), as attention gives it for the same inputs. `stage`: a WeightsStage as an i32. `inputs.value` is not
- * read. */
+/** `lse`: f32 (token, head, batch), as attention gives it for the same inputs; where it is NaN, so is each weight that isn't masked.
+ * `stage`: a WeightsStage as an i32. `inputs.value` is not read. */
 AttentionWeights attention_weights(const AttentionInputs &inputs, const Halide::Func &lse, const Halide::Expr &stage);
 
 } // namespace attune::dsl

@@ -51,7 +51,7 @@ void reference_tiles(const dsl::AttentionTiles &t, const Machine &) {
 }
 
 void reference_weights(const dsl::AttentionWeights &w, const Machine &) {
-    compute_all_at_root({w.query, w.dot, w.score, w.allowed, w.biased, w.weight, w.sum});
+    compute_all_at_root({w.query, w.dot, w.score, w.allowed, w.biased, w.asked, w.maximum, w.part_sum, w.sum, w.joined});
 }
 
 dsl::RotaryShape rotary_shape(const Machine &, int, const Halide::Expr &) { return {}; }

@@ -12,7 +12,8 @@ using Halide::Var;
 void vectorized_weights(const dsl::AttentionWeights &w, const Machine &machine) {
     const int lanes = machine.float_lanes, keys_at_once = 8;
     const Var tokens("tokens"), in_tile("in_tile"), keys("keys"), in_keys("in_keys"), t("t"), all("all");
-    Func result = w.result, weight = w.weight, sum = w.sum, dot = w.dot, allowed = w.allowed, query = w.query;
+    Func result = w.result, asked = w.asked, maximum = w.maximum, sum = w.sum, dot = w.dot, allowed = w.allowed, query = w.query;
+    Func part_sum = w.part_sum;
 
     result.split(token, tokens, in_tile, lanes, TailStrategy::GuardWithIf)
         .reorder(key, in_tile, tokens, head, batch)
@@ -21,12 +22,15 @@ void vectorized_weights(const dsl::AttentionWeights &w, const Machine &machine) 
         .fuse(t, batch, all)
         .parallel(all);
     // Rows past the last query are computed, from the last one's inputs, and never stored.
-    for (Func f : {query, weight, sum})
+    for (Func f : {query, asked, maximum, sum, w.joined})
         f.compute_at(result, all).bound_extent(head, 1).bound_extent(batch, 1).vectorize(token, lanes, TailStrategy::GuardWithIf);
-    sum.update().reorder(token, w.keys).vectorize(token, lanes, TailStrategy::GuardWithIf);
-    weight.split(key, keys, in_keys, keys_at_once, TailStrategy::GuardWithIf);
+    maximum.update().reorder(token, w.keys).vectorize(token, lanes, TailStrategy::GuardWithIf);
+    sum.update().reorder(token, w.parts).vectorize(token, lanes, TailStrategy::GuardWithIf);
+    part_sum.compute_at(sum, w.parts).vectorize(token, lanes, TailStrategy::GuardWithIf);
+    part_sum.update().reorder(token, w.keys_of_part).vectorize(token, lanes, TailStrategy::GuardWithIf);
+    asked.split(key, keys, in_keys, keys_at_once, TailStrategy::GuardWithIf);
     for (Func f : {dot, allowed, w.score, w.biased})
-        f.compute_at(weight, keys).vectorize(token, lanes, TailStrategy::GuardWithIf);
+        f.compute_at(asked, keys).vectorize(token, lanes, TailStrategy::GuardWithIf);
     dot.update().reorder(token, key, w.dims).vectorize(token, lanes, TailStrategy::GuardWithIf);
     allowed.update().reorder(token, w.intervals, key).vectorize(token, lanes, TailStrategy::GuardWithIf);
 }

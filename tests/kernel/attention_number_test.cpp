@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 namespace attune::test {
 namespace {
@@ -111,6 +112,49 @@ TEST_P(AttentionNumbers, BiasesAtTheLowestFloatPastTheRange) {
     const std::vector<double> weights = to_double(run.weights), lse = to_double(run.lse);
     EXPECT_TRUE(agrees(weights, std::vector<double>(weights.size(), 1.0 / 49), {1e-7}));
     EXPECT_TRUE(agrees(lse, std::vector<double>(lse.size(), std::numeric_limits<float>::lowest()), {0}));
+}
+
+/** The largest is attended to alone, though no score over T is a finite float. */
+TEST_P(AttentionNumbers, BiasesPastTheRangeOfOthers) {
+    for (const auto &[first, step, largest] : {std::tuple(1e38f, 1e37f, 48), std::tuple(-2e38f, -2e36f, 0)}) {
+        AttentionProblem p = problem(13, 49);
+        p.temperature = 0.25f;
+        p.bias = Tensor<float>({1, 1, 1, 49});
+        for (int64_t j = 0; j < 49; j++)
+            (*p.bias)(0, 0, 0, j) = first + step * static_cast<float>(std::min<int64_t>(j, 20)) + (j == 48 ? step : 0);
+        const AttentionRun run = run_attention(kernel(), p);
+        ASSERT_TRUE(run.status.ok()) << run.status.message;
+        const std::vector<float> weights = run.weights.values();
+        for (size_t cell = 0; cell < weights.size(); cell++)
+            ASSERT_EQ(weights[cell], int64_t(cell % 49) == largest ? 1.0f : 0.0f) << cell;
+    }
+}
+
+/** A score of -inf, from an Inf in a key, has no weight, and the others have as much as if their biases were 0. */
+TEST_P(AttentionNumbers, AnInfiniteKeyAmongBiasesAtTheLowestFloat) {
+    AttentionProblem p = problem(13, 49);
+    p.q.fill(1.0f), p.k.fill(0.0f);
+    p.k.each([key = int64_t(0), d = p.dim()](float &value) mutable { value = key++ / d % 49 == 5 ? -INFINITY : value; });
+    p.bias = Tensor<float>({1, 1, 1, 49});
+    p.bias->fill(std::numeric_limits<float>::lowest());
+    const AttentionRun run = run_attention(kernel(), p);
+    ASSERT_TRUE(run.status.ok()) << run.status.message;
+    const std::vector<float> weights = run.weights.values();
+    for (size_t cell = 0; cell < weights.size(); cell++)
+        ASSERT_NEAR(weights[cell], cell % 49 == 5 ? 0.0f : 1.0f / 48, 1e-8f) << cell;
+}
+
+/** A running sum of so many would be off by 1e-4. */
+TEST_P(AttentionNumbers, WeightsOfManyKeysAddUpToOne) {
+    if (is_reference(kernel())) return; // as slow as it is plain
+    AttentionProblem p = problem(1, 100'000, 1, 1, 1);
+    p.scale = 3 / std::sqrt(static_cast<float>(p.dim()));
+    const AttentionRun run = run_attention(kernel(), p);
+    ASSERT_TRUE(run.status.ok()) << run.status.message;
+    double sum = 0;
+    for (float weight : run.weights.values())
+        sum += weight;
+    EXPECT_NEAR(sum, 1, 4e-6);
 }
 
 TEST_P(AttentionNumbers, BiasesAtTheLowestFloatAmongOthers) {

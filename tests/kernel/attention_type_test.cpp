@@ -45,6 +45,18 @@ TEST_P(AttentionTypes, AroundTheTiles) {
         expect_within(2, half_problem(queries, keys));
 }
 
+/** Weights are of f32, and the output's kernel may multiply pairs of bf16. */
+TEST_P(AttentionTypes, ATemperatureNearZeroPicksTheLargest) {
+    for (float temperature : {1e-7f, 1e-20f}) {
+        AttentionProblem p = half_problem(41, 77);
+        p.temperature = temperature;
+        const HalfRun got = run(p);
+        ASSERT_TRUE(got.status.ok()) << got.status.message;
+        for (auto row = got.weights.begin(); row != got.weights.end(); row += 77)
+            EXPECT_GE(*std::max_element(row, row + 77), 0.5); // 0.5: two of the same score
+    }
+}
+
 TEST_P(AttentionTypes, UnderMasksAndBiases) {
     for (const char *mask : {"causal", "window(9, 3)", "prefix(0)", "!causal"}) {
         AttentionProblem p = half_problem(41, 41);
