@@ -34,9 +34,6 @@ Expr log_sum_exp(const Expr &maximum, const Expr &sum, const Expr &temperature) 
 
 namespace {
 
-// log2(e) / T for any T > 0. Beyond these bounds softmax is the arg max, or the plain mean, already, and the factor an ordinary float.
-Expr any_base2_scale(const Expr &temperature) { return base2_scale(clamp(temperature, 1e-30f, 1e37f)); }
-
 // An infinite score is itself the largest: it weighs 1, and not e^(inf - inf). Only a sum of weights can tell; shares of it are NaN.
 Expr weight_in_sum(const Expr &score, const Expr &weight) { return select(strict_equal(score, Halide::Float(32).max()), 1.0f, weight); }
 
@@ -68,6 +65,9 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     s.chunks = Halide::RDom(0, (in.extent + lanes - 1) / lanes, "chunks");
     s.lanes = Halide::RDom(0, options.shape.left, "lanes");
     s.special = {in.use_mask == 0};
+    // Where log2(e) / T is an ordinary float. Below, numbers that differ have quotients too far apart to share weight; above, T counts as
+    // this.
+    const Expr temperature = min(in.temperature, 1.2e38f), base2 = base2_scale(max(temperature, 1e-38f));
 
     Expr counts = in.use_mask == 0 || in.mask(column, i, row) != 0;
     s.score(column, i, row) = select(counts, as_float(in.x(column, i, row)), masked_score());
@@ -84,7 +84,7 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     Expr score = s.score(column, i, row), maximum = s.maximum(column, row);
     // A logarithm may be so small that an error of its sum shows however the result is rounded.
     const Halide::Type of_weight = options.kind == SoftmaxKind::softmax ? in.type : Halide::Float(32);
-    Expr weight = relative_weight(score, maximum, any_base2_scale(in.temperature), of_weight);
+    Expr weight = relative_weight(score, maximum, base2, of_weight);
     if (options.kind == SoftmaxKind::log_sum_exp) weight = weight_in_sum(score, weight);
     // Past the last row nothing is read, only asked for, which is no access: so that the row needs no bound there.
     if (const Expr &ahead = options.shape.rows_ahead; ahead.defined())
@@ -103,16 +103,17 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     else if (options.kind == SoftmaxKind::log_softmax)
         s.finish(column, row) = select(none, 0.0f, natural_log(sum));
     else
-        s.finish(column, row) = log_sum_exp(maximum, sum, in.temperature);
+        s.finish(column, row) = log_sum_exp(maximum, sum, temperature);
 
     Expr finish = s.finish(column, row);
     if (options.kind == SoftmaxKind::softmax)
         s.result(column, i, row) = as_type(in.type, select(counts, s.weight(column, i, row) * finish, 0.0f), options.shape.to_bfloat16);
-    else if (options.kind == SoftmaxKind::log_softmax)
-        s.result(column, i, row) =
-            as_type(in.type, select(counts, (score - reference_score(maximum)) / in.temperature - finish, masked_score()),
-                    options.shape.to_bfloat16);
-    else
+    else if (options.kind == SoftmaxKind::log_softmax) {
+        // Halves, whose difference is in range whatever the two are; and that of the temperature isn't 0.
+        auto half = [](const Expr &x) { return strict_multiply(x, 0.5f); };
+        Expr below = (half(score) - half(reference_score(maximum))) / half(max(temperature, 1e-44f));
+        s.result(column, i, row) = as_type(in.type, select(counts, below - finish, masked_score()), options.shape.to_bfloat16);
+    } else
         s.result(column, i, row) = finish;
     return s;
 }

@@ -1,4 +1,5 @@
 // Softmax, log-softmax and log-sum-exp along every axis: every schedule, with any strides and masks.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -182,6 +183,16 @@ TEST_P(AxisTest, ExtremeTemperatures) {
             for (double &value : exact)
                 value = static_cast<float>(value); // what a float can't hold is infinite
             EXPECT_TRUE(agrees(run(p), exact, {1e-6, 2, 0}, 0)) << "temperature " << temperature;
+        }
+}
+
+TEST_P(AxisTest, TemperaturesAsExtremeAsTheNumbers) {
+    for (int axis = 0; axis < 2; axis++)
+        for (float temperature : {1e-36f, 1e-33f, 1e33f, 1e37f, 1e38f}) {
+            AxisProblem p = problem({40, 35}, axis);
+            p.x.each([&](float &value) { value = std::clamp(value, -1.5f, 1.5f) * std::min(temperature, 1e37f); });
+            p.temperature = temperature;
+            expect_right(p);
         }
 }
 

@@ -76,6 +76,18 @@ TEST_P(SoftmaxTest, Temperatures) {
         expect_right(logits({9, 50}), temperature);
 }
 
+TEST_P(SoftmaxTest, DifferencesPastTheRange) {
+    const Tensor<float> x({1, 20});
+    x.each([](float &value) { value = -3e38f; });
+    x(0, 7) = 3e38f;
+    for (float temperature : {100.0f, 1e30f, 1e36f}) {
+        const double below = -6e38 / double(temperature), other = log() ? below : std::exp(below);
+        std::vector<double> exact(20, other);
+        exact[7] = log() ? 0 : 1;
+        EXPECT_TRUE(agrees(to_double(run(x, temperature)), exact, {1e-6 * std::abs(other) + 1e-37}));
+    }
+}
+
 TEST_P(SoftmaxTest, MinusInfinityMasks) {
     const Tensor<float> x = logits({6, 45});
     x.each([&](float &value) { value = random.chance(0.3) ? -INFINITY : value; });
