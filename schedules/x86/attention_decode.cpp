@@ -64,6 +64,13 @@ private:
     const int lanes, panel_keys, streams, rows_at_once;
     const int value_rows; // of the output at once
 
+    Halide::Expr is_alone() const { return d.rows_per_head() == 1; }
+    // Whether chunks of one row are of another length than those of several.
+    bool has_chunks_alone() const { return d.blocking.keys_per_chunk_alone != d.blocking.keys_per_chunk; }
+
+    // Rows that scratch memory is for: where only one reads a key, as many as are computed with it.
+    Halide::Expr most_rows() const { return has_chunks_alone() ? select(is_alone(), rows_of_scores, rows_per_tile) : rows_per_tile; }
+
     void one_of_each(Func f) const {
         for (const Var &axis : f.args())
             if (axis.name() == chunk.name()) f.bound_extent(axis, 1);
@@ -79,7 +86,7 @@ private:
         one_of_each(f);
         f.compute_at(d.partial, tile_of_rows);
         for (const Var &axis : f.args()) {
-            if (axis.name() == row.name()) f.bound_storage(row, rows_per_tile);
+            if (axis.name() == row.name()) f.bound_storage(row, most_rows());
             if (axis.name() == lane.name()) f.bound_extent(lane, panel_keys);
             if (axis.name() == stream.name()) f.bound_extent(stream, streams);
             if (axis.name() == step.name()) f.bound_extent(step, d.steps_per_chunk());
@@ -89,7 +96,7 @@ private:
 
     // A row alone, or else `at_once` of them: those past the last are computed and never read.
     template <typename Each> void by_rows(Stage stage, int at_once, const Each &each) const {
-        Stage alone = stage.specialize(d.rows_per_head() == 1);
+        Stage alone = stage.specialize(is_alone());
         alone.split(row, rows, in_rows, 1);
         each(alone);
         stage.split(row, rows, in_rows, at_once, TailStrategy::RoundUp);
@@ -108,7 +115,7 @@ private:
             .vectorize(channel)
             .partition(tile_of_rows, Halide::Partition::Never);
         // So that either length is a constant, in code of its own: computed, it made groups of four 3 % slower.
-        if (d.blocking.keys_per_chunk_alone != d.blocking.keys_per_chunk) partial.specialize(d.rows_per_head() == 1);
+        if (has_chunks_alone()) partial.specialize(is_alone());
     }
 
     void listed_panels() const {
