@@ -45,6 +45,18 @@ TEST_P(AttentionTypes, AroundTheTiles) {
         expect_within(2, half_problem(queries, keys));
 }
 
+/** Of one row and of several, whose chunks may be of other lengths: 4096 and 1024 keys where pairs of bf16 are multiplied. */
+TEST_P(AttentionTypes, DecodingOfManyChunks) {
+    if (std::string_view(kernel().schedule) != "decode") return;
+    for (int64_t keys : {4095, 4096, 4097, 8250})
+        for (auto [queries, heads] : {std::pair<int64_t, int64_t>{1, 2}, {1, 4}, {3, 2}}) {
+            AttentionProblem p = rounded(problem(queries, keys, 1, heads, 2));
+            expect_within(2, p);
+            p.mask = "window(5000, 0, bottom_right) & lengths", p.key_lengths = {keys - 50};
+            expect_within(2, p);
+        }
+}
+
 /** Weights are of f32, and the output's kernel may multiply pairs of bf16. */
 TEST_P(AttentionTypes, ATemperatureNearZeroPicksTheLargest) {
     for (float temperature : {1e-7f, 1e-20f}) {
