@@ -7,16 +7,20 @@ namespace attune::dsl {
 
 using Halide::Expr;
 
-// A sink is one more logit z, next to the scores over T: with m the larger of both maxima, the sum becomes l e^(max / T - m) + e^(z - m).
+SinkJoined join_sink(const Expr &tempered, const Expr &sum, const Expr &sink) {
+    Expr none = strict_equal(sink, masked_score()), joint = max(tempered, sink), log2_e = base2_scale(1.0f);
+    Expr factor = select(none, 1.0f, relative_weight(tempered, joint, log2_e));
+    return {joint, factor, select(none, sum, sum * factor + relative_weight(sink, joint, log2_e))};
+}
+
+Expr sink_of(const AttentionInputs &in, const Expr &query_head) { return branch(in.use_sinks != 0, in.sinks(query_head), masked_score()); }
+
 // Where there is no sum at all, nothing could be attended to, or scores were all -inf, from an Inf in q or k: that is 0 / 0.
 Expr closing(const AttentionInputs &in, const Expr &which, const Expr &maximum, const Expr &sum, const Expr &query_head,
              const Expr &attends) {
     Expr none = strict_equal(sum, 0.0f);
     Expr tempered = select(none, masked_score(), tempered_score(maximum, in.temperature));
-    Expr sink = branch(in.use_sinks != 0, in.sinks(query_head), masked_score());
-    Expr joint = max(tempered, sink), log2_e = base2_scale(1.0f);
-    Expr factor = select(strict_equal(sink, masked_score()), 1.0f, relative_weight(tempered, joint, log2_e));
-    Expr denominator = select(strict_equal(sink, masked_score()), sum, sum * factor + relative_weight(sink, joint, log2_e));
+    const auto [joint, factor, denominator] = join_sink(tempered, sum, sink_of(in, query_head));
     Expr starved = strict_equal(denominator, 0.0f);
     auto closed = [&](const Expr &without, const Expr &value) {
         return select(starved && attends != 0, nan_value(), starved, without, value);

@@ -33,6 +33,18 @@ Halide::Expr exponent(const Halide::Expr &which, const Halide::Expr &maximum, co
 Halide::Expr state_factor(const Products &products, const Halide::Expr &is_added, const Halide::Expr &of_state, const Halide::Expr &maximum,
                           const Halide::Expr &base2);
 
+/** A query head's sink, -inf where there is none. */
+Halide::Expr sink_of(const AttentionInputs &in, const Halide::Expr &query_head);
+
+/** A sum of e^(s / T - tempered) with a sink z, which is one more logit next to the scores over T: with m the larger of both maxima,
+ * sum e^(tempered - m) + e^(z - m). */
+struct SinkJoined {
+    Halide::Expr joint;  // m
+    Halide::Expr factor; // e^(tempered - m)
+    Halide::Expr sum;
+};
+SinkJoined join_sink(const Halide::Expr &tempered, const Halide::Expr &sum, const Halide::Expr &sink);
+
 /** What the sum and a query head's sink make of a row's state of all keys, by Fold::Closing. `attends`: whether the row may attend to any
  * key; read where the sum is 0. */
 Halide::Expr closing(const AttentionInputs &in, const Halide::Expr &which, const Halide::Expr &maximum, const Halide::Expr &sum,

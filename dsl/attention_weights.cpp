@@ -1,5 +1,6 @@
 #include "dsl/attention_weights.h"
 
+#include "dsl/attention_parts.h"
 #include "dsl/axes.h"
 #include "dsl/numeric.h"
 #include "dsl/score.h"
@@ -75,12 +76,9 @@ AttentionWeights attention_weights(const AttentionInputs &in, const Func &lse, c
     w.sum(token, head, batch) = 0.0f;
     w.sum(token, head, batch) += w.part_sum(token, w.parts, head, batch);
 
-    // As closing() has it: a sink is one more logit, next to the scores over T.
-    Expr sink = branch(in.use_sinks != 0, in.sinks(head), masked_score()), none = strict_equal(sink, masked_score());
-    Expr tempered = tempered_score(w.maximum(token, head, batch), in.temperature), joint = max(tempered, sink), log2_e = base2_scale(1.0f);
-    Expr factor = select(none, 1.0f, relative_weight(tempered, joint, log2_e));
-    Expr of_sink = select(none, 0.0f, relative_weight(sink, joint, log2_e));
-    w.joined(token, head, batch) = Halide::Tuple(factor, w.sum(token, head, batch) * factor + of_sink);
+    Expr tempered = tempered_score(w.maximum(token, head, batch), in.temperature);
+    const SinkJoined with_sink = join_sink(tempered, w.sum(token, head, batch), sink_of(in, head));
+    w.joined(token, head, batch) = Halide::Tuple(with_sink.factor, with_sink.sum);
 
     // A weight of 0 stays 0 whatever the row's sum is: what is masked has no weight even in a row that is NaN.
     Expr asked = w.asked(token, key, head, batch), weight = weight_of(asked);
