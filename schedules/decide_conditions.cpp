@@ -14,6 +14,7 @@ Stmt DecideConditions::visit(const LetStmt *op) {
 
 Stmt DecideConditions::where(const Expr &holds, const Stmt &s) {
     if (!s.defined()) return s;
+    if (!is_pure(holds)) return mutate(s); // it may no longer hold further down
     known.push_back(holds);
     Stmt decided = mutate(s);
     known.pop_back();

@@ -85,7 +85,7 @@ void choose_weights_kernel(attune_attention_plan &plan) {
 constexpr int64_t most_decoded_rows = 8, most_decoded_rows_on_cuda = 16, least_split_keys = 512;
 
 // The weights' kernel adds up a dot product as flash does, and decoding in another order. Below this temperature what rounding makes of
-// that could be more than the row's log-sum-exp can hide.
+// that could give weights that aren't those of the output.
 constexpr float least_decoded_temperature = 1e-3f;
 
 bool is_decoding(const attune_attention_plan &plan, const AttentionShape &shape) {

@@ -57,6 +57,13 @@ TEST(DecideConditions, TheOtherBranchTakesThePlaceOfTheWhole) {
     EXPECT_EQ(left.conditions, 1);
 }
 
+TEST(DecideConditions, WhatIsReadFromMemoryMayChange) {
+    const Expr flag = Load::make(Halide::Int(32), "flag", 0, Halide::Buffer<>(), Halide::Parameter(), const_true(), ModulusRemainder());
+    const Left left = left_of(IfThenElse::make(flag == 1, Block::make(store("flag"), IfThenElse::make(flag == 1, store("after")))));
+    EXPECT_EQ(left.stored, (std::set<std::string>{"flag", "after"}));
+    EXPECT_EQ(left.conditions, 2);
+}
+
 TEST(DecideConditions, OtherConditionsStay) {
     const Stmt inner = Block::make(IfThenElse::make(m == 1, store("m")), IfThenElse::make(n == 2, store("n")));
     const Left left = left_of(Block::make(IfThenElse::make(n == 1, inner), IfThenElse::make(n != 1, store("after"))));
