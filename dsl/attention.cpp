@@ -59,7 +59,7 @@ Attention attention(const AttentionInputs &in, const Blocking &blocking) {
     a.operands = operands(in, blocking, a.ranges, a.padded_value_dim);
     if (blocking.asks_ahead) a.next = next_task_memory(in, blocking, a.ranges, a.panels);
     a.scores = scores(in, blocking, a.ranges, a.panels, a.operands, a.next);
-    a.partial = block_state(in, blocking, a.panels, a.operands, a.scores);
+    a.partial = block_state(in, blocking, a.ranges, a.panels, a.operands, a.scores);
     a.fold = fold(in, blocking, a.ranges, a.panels, a.partial, a.padded_value_dim);
 
     const int rows = blocking.rows_per_tile;

@@ -264,6 +264,10 @@ Expr listed_key(const Blocking &blocking, const Panels &p, const Expr &slot) {
     return clamp(p.list(Panels::first_listed + slot, tile, block, head, batch), 0, blocking.keys_per_block);
 }
 
+Expr keys_left(const Blocking &blocking, const KeyRanges &ranges, const Panels &p, const Expr &slot) {
+    return ranges.of_tile(tile, head, batch)[KeyRanges::end] - block * blocking.keys_per_block - listed_key(blocking, p, slot);
+}
+
 std::vector<SlotsOfRows> slots_of_rows(const Blocking &blocking, const Panels &p) {
     const Expr all = listed(p, Panels::listed_count);
     if (blocking.first_rows == 0) return {{Halide::Internal::const_true(), 0, all}};

@@ -11,8 +11,8 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
 NextTaskMemory next_task_memory(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels);
 Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels, const Operands &operands,
               const NextTaskMemory &next);
-BlockState block_state(const AttentionInputs &in, const Blocking &blocking, const Panels &panels, const Operands &operands,
-                       const Scores &scores);
+BlockState block_state(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels,
+                       const Operands &operands, const Scores &scores);
 Fold fold(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels, const BlockState &partial,
           const Halide::Expr &padded_value_dim);
 
@@ -91,6 +91,9 @@ Halide::Expr attending_bit(const Panels &panels, const Halide::Expr &row, const 
 /** Which key of the block the panel listed at `slot` begins with, and how many panels there are. */
 Halide::Expr listed_key(const Blocking &blocking, const Panels &panels, const Halide::Expr &slot);
 Halide::Expr listed(const Panels &panels, Panels::Slot which);
+
+/** How many keys lie from the first of the panel listed at `slot` up to the last that the tile may have to look at. */
+Halide::Expr keys_left(const Blocking &blocking, const KeyRanges &ranges, const Panels &panels, const Halide::Expr &slot);
 
 /** Rows of a tile, and the slots, from `begin` to before `end`, of the panels that are multiplied for these rows and no others. */
 struct SlotsOfRows {

@@ -157,6 +157,8 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
     auto dot = [&]() -> Halide::FuncRef { return s.dot(row, lane, slot, tile, block, head, batch); };
     if (!blocking.scores_in_place) {
         if (blocking.first_rows > 0) s.dims.where(multiplies(blocking, panels, slot));
+        // The others are masked, so that the 0 they begin with does.
+        if (blocking.few_keys > 0) s.dims.where(lane < blocking.few_keys || keys_left(blocking, ranges, panels, slot) > blocking.few_keys);
         dot() = 0.0f;
         dot() = add_product(dot(), s.dims, lane, slot);
     }

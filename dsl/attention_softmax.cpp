@@ -15,8 +15,8 @@ namespace {
 
 // Sum of weight * v. Weight 0 times a finite value is 0, so the mask needs no look there. Where a value isn't finite it does:
 // 0 * NaN is NaN.
-void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &blocking, const Panels &panels, const Operands &operands,
-                    const Scores &scores) {
+void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels,
+                    const Operands &operands, const Scores &scores) {
     const Products &products = blocking.products;
     const int panel_keys = blocking.keys_per_panel, depth = products.depth();
     auto keys = [&](const char *name, const Expr &used, int per) { return listed_keys(blocking, panels, name, used, per); };
@@ -46,6 +46,8 @@ void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &bl
         RDom r(0, panel_keys / depth, 0, blocking.panels_per_block(), "finite_keys_" + std::to_string(b.finite_keys.size()));
         r.where(slots.begin <= r.y && r.y < select(multiplied && !dropout, slots.end, 0));
         r.where(slots.rows);
+        const int at_once = blocking.values_at_once;
+        if (blocking.few_keys > 0) r.where(r.x / at_once * (at_once * depth) < keys_left(blocking, ranges, panels, r.y));
         output() = products.add(output(), at(b.weight, slot_key(r, depth)), value(r.y, r.x));
         b.finite_keys.push_back(r);
     }
@@ -72,8 +74,8 @@ void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &bl
 
 } // namespace
 
-BlockState block_state(const AttentionInputs &in, const Blocking &blocking, const Panels &panels, const Operands &operands,
-                       const Scores &scores) {
+BlockState block_state(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels,
+                       const Operands &operands, const Scores &scores) {
     const Products &products = blocking.products;
     const int panel_keys = blocking.keys_per_panel, packed_keys = panel_keys / products.depth();
     const int apart = blocking.lanes_apart > 0 ? blocking.lanes_apart : panel_keys, sums_apart = std::min(apart, packed_keys);
@@ -124,7 +126,7 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
     over_all(b.sum) = 0.0f;
     over_all(b.sum) += by_lane(b.lane_sum, b.sum_lanes);
 
-    declare_output(b, in, blocking, panels, operands, scores);
+    declare_output(b, in, blocking, ranges, panels, operands, scores);
     return b;
 }
 

@@ -302,9 +302,7 @@ private:
             output.update(i).reorder(row, dim, stages[i].x, stages[i].y);
             if (machine.bfloat16_tiles && i < finite_stages) continue;
             output.update(i).vectorize(row, lanes).unroll(row).unroll(dim);
-            // Unfused additions in a row the compiler sums in another order, and then blocks with NaN in masked values would differ in a
-            // bit.
-            if (machine.fused && i < finite_stages) output.update(i).unroll(stages[i].x, 3);
+            if (a.blocking.values_at_once > 1 && i < finite_stages) output.update(i).unroll(stages[i].x, a.blocking.values_at_once);
         }
     }
 
@@ -335,7 +333,12 @@ dsl::Blocking flash_blocking(const Machine &machine, int head_dim, const Halide:
     blocking.maxima_with_scores = !machine.bfloat16_tiles;
     // A panel's weights are a loop of their own then. Measured on Zen 4: 12 keys in vectors of 16 gain 1 %, 4 in vectors of 8 lose 4 %.
     const int long_panel = 12;
-    if (blocking.maxima_with_scores && tiles.keys_per_panel >= long_panel) blocking.sums_with_weights = true, blocking.lanes_apart = 2;
+    if (!machine.bfloat16_tiles && tiles.keys_per_panel >= long_panel) {
+        blocking.sums_with_weights = true, blocking.lanes_apart = 2;
+        blocking.few_keys = tiles.keys_per_panel * 2 / 3;
+    }
+    // Unfused additions in a row the compiler sums in another order, and then blocks with NaN in masked values would differ in a bit.
+    if (machine.fused) blocking.values_at_once = products.pairs ? 2 : 3;
     blocking.value_step = tiles.value_step, blocking.products = products, blocking.side_outputs = true;
     return blocking;
 }

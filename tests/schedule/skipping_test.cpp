@@ -13,14 +13,16 @@
 namespace attune::test::skipping_test {
 namespace {
 
-std::atomic<int64_t> panels, dots, stores;
+std::atomic<int64_t> panels, dots, outputs, stores;
 
 int32_t count_panel() { return int32_t(panels++); }
 int32_t count_dot() { return int32_t(dots++); }
+int32_t count_output() { return int32_t(outputs++); }
 int32_t count_store() { return int32_t(stores++); }
 
-/** Counts, in the finished code: panels of dot products computed, stores into their sums, and stores into the scores. Halide's own tracing
- * would not do: a traced Func has an effect, and what has an effect isn't skipped. */
+/** Counts, in the finished code: panels of dot products computed, stores into their sums, into those of weights times values but for
+ * what these begin with, and into the scores. Halide's own tracing would not do: a traced Func has an effect, and what has an effect isn't
+ * skipped. */
 class Counting : public Halide::Internal::IRMutator {
     using Halide::Internal::IRMutator::visit;
 
@@ -37,6 +39,7 @@ class Counting : public Halide::Internal::IRMutator {
     Halide::Internal::Stmt visit(const Halide::Internal::Store *op) override {
         const Halide::Internal::Stmt store = IRMutator::visit(op);
         if (is_of(op->name, "dot")) return counted("attune_test_count_dot", store);
+        if (is_of(op->name, "block_output") && !is_const_zero(op->value)) return counted("attune_test_count_output", store);
         return is_of(op->name, "score") ? counted("attune_test_count_store", store) : store;
     }
 };
@@ -49,6 +52,7 @@ struct CountingFlash : Flash {
         jit.pipeline.add_custom_lowering_pass(new Counting);
         jit.pipeline.set_jit_externs({{"attune_test_count_panel", Halide::JITExtern(count_panel)},
                                       {"attune_test_count_dot", Halide::JITExtern(count_dot)},
+                                      {"attune_test_count_output", Halide::JITExtern(count_output)},
                                       {"attune_test_count_store", Halide::JITExtern(count_store)}});
         compile();
     }
@@ -66,14 +70,16 @@ protected:
         return documents;
     }
 
-    /** Tiles x panels in which `attends` holds somewhere, how many of those it doesn't hold everywhere in, and how many vectors of
-     * rows the parts of tiles have in which it holds somewhere. The first panel of a tile begins with the first key any of its rows attends
-     * to, or a whole number of panels before. */
+    /** Tiles x panels in which `attends` holds somewhere, how many of those it doesn't hold everywhere in, and how often a vector of rows
+     * is multiplied with a key, and with its value: the rows of parts of tiles in which it holds somewhere, with all of the panel but
+     * what lies too far behind the last key of the tile. The first panel of a tile begins with the first key any of its rows attends to,
+     * or a whole number of panels before. */
     struct Needed {
-        int64_t panels = 0, partial = 0, vectors = 0;
+        int64_t panels = 0, partial = 0, keys = 0, values = 0;
     };
     template <typename F> Needed needed(const AttentionProblem &p, F attends) const {
         const int rows = flash.blocking.rows_per_tile, width = flash.blocking.keys_per_panel, first_rows = flash.blocking.first_rows;
+        const int few = flash.blocking.few_keys, at_once = flash.blocking.values_at_once;
         Needed n;
         for (int b = 0; b < p.batch(); b++)
             for (int h = 0; h < p.query_heads(); h++)
@@ -86,16 +92,21 @@ protected:
                                 attended += attends(b, i, j);
                         return attended;
                     };
-                    int first = 0;
+                    int first = 0, behind_last = int(p.keys());
                     while (first < p.keys() && attended_in(tile * rows, end, first, 1) == 0)
                         first++;
+                    while (first < behind_last && attended_in(tile * rows, end, behind_last - 1, 1) == 0)
+                        behind_last--;
                     for (int key = first % width; key < p.keys(); key += width) {
                         const int split = std::min(tile * rows + first_rows, end);
                         const int of_first = attended_in(tile * rows, split, key, width), of_rest = attended_in(split, end, key, width);
                         const int attended = of_first + of_rest;
                         n.panels += attended > 0;
                         n.partial += attended > 0 && attended < (end - tile * rows) * width;
-                        n.vectors += ((of_first > 0) * first_rows + (of_rest > 0) * (rows - first_rows)) / flash.machine.float_lanes;
+                        const int vectors = ((of_first > 0) * first_rows + (of_rest > 0) * (rows - first_rows)) / flash.machine.float_lanes;
+                        const int left = behind_last - key, in_passes = (left + at_once - 1) / at_once * at_once;
+                        n.keys += vectors * (left <= few ? few : width);
+                        n.values += vectors * (few > 0 ? std::min(in_passes, width) : width);
                     }
                 }
         return n;
@@ -103,7 +114,7 @@ protected:
 
     /** Runs, and compares what the finished code did, and what the kernel's own counter says, with what was needed. */
     template <typename F> void expect_exact_work(const AttentionProblem &p, F attends) {
-        panels = dots = stores = 0;
+        panels = dots = outputs = stores = 0;
         const JitResult result = flash.jit.run(p);
         Needed counted;
         for (int b = 0; b < p.batch(); b++)
@@ -112,7 +123,8 @@ protected:
                     counted.panels += result.counts(b, h, tile, 0), counted.partial += result.counts(b, h, tile, 1);
         const Needed exact = needed(p, attends);
         EXPECT_EQ(panels, exact.panels);
-        EXPECT_EQ(vectors_multiplied(p), exact.vectors);
+        EXPECT_EQ(keys_multiplied(p), exact.keys);
+        EXPECT_EQ(values_multiplied(p), exact.values);
         EXPECT_EQ(counted.panels, exact.panels);
         EXPECT_EQ(counted.partial, exact.partial);
         if (exact.partial == 0) {
@@ -121,9 +133,13 @@ protected:
         expect_exact(result, p);
     }
 
-    /** Vectors of rows that were multiplied with a panel: a sum is stored once as 0, and then with each channel. */
-    int64_t vectors_multiplied(const AttentionProblem &p) const {
-        return (dots - stores_per_panel() * panels) / (flash.blocking.keys_per_panel * p.dim());
+    /** How often a vector of rows was multiplied with a key: a sum is stored once as 0, and then with each channel. */
+    int64_t keys_multiplied(const AttentionProblem &p) const { return (dots - stores_per_panel() * panels) / p.dim(); }
+
+    /** And with a value: all channels are stored with each, in steps. */
+    int64_t values_multiplied(const AttentionProblem &p) const {
+        const int64_t step = flash.blocking.value_step;
+        return outputs / ((p.value_dim() + step - 1) / step * step);
     }
 
     /** Stores into the scores of one panel in one pass. */
@@ -223,11 +239,12 @@ TEST_F(SkippingByCompiledMask, LooksAtTheMaskOnlyWhereItIsPartlyTrue) {
     for (int i = 0; i < 203; i++)
         for (int j = 0; j < 480; j++)
             (*meant.boolean_mask)(0, 0, i, j) = allows(0, i, j);
-    panels = dots = stores = 0;
+    panels = dots = outputs = stores = 0;
     const JitResult result = flash.jit.run(p);
     const Needed exact = needed(p, allows);
     EXPECT_EQ(panels, exact.panels);
-    EXPECT_EQ(vectors_multiplied(p), exact.vectors);
+    EXPECT_EQ(keys_multiplied(p), exact.keys);
+    EXPECT_EQ(values_multiplied(p), exact.values);
     EXPECT_EQ(stores, stores_per_panel() * (exact.panels + exact.partial));
     expect_exact(result, meant);
 }
