@@ -335,7 +335,9 @@ dsl::Blocking flash_blocking(const Machine &machine, int head_dim, const Halide:
     const int long_panel = 12;
     if (!machine.bfloat16_tiles && tiles.keys_per_panel >= long_panel) {
         blocking.sums_with_weights = true, blocking.lanes_apart = 2;
-        blocking.few_keys = tiles.keys_per_panel * 2 / 3;
+        // Where pairs don't fill vectors, LLVM has no register for two of the sums then.
+        if (!products.pairs || (head_dim > 0 && head_dim % (2 * machine.float_lanes) == 0))
+            blocking.few_keys = tiles.keys_per_panel * 2 / 3;
     }
     // Unfused additions in a row the compiler sums in another order, and then blocks with NaN in masked values would differ in a bit.
     if (machine.fused) blocking.values_at_once = products.pairs ? 2 : 3;
