@@ -85,8 +85,10 @@ struct Turned {
 };
 
 Turned half_split(const Expr &dim, const Expr &half) {
-    Expr second = (dim / half) % 2;
-    return {second, dim / (2 * half) * half + dim % half, dim, dim + half * (1 - 2 * second)};
+    Expr second = (dim / half) % 2, axis = dim / (2 * half), in_half = dim % half;
+    // From the axis' first channel on, not from the channel's own place: a vector over both halves may be read whole, from as far before it
+    // as the partner may lie for all that Halide knows of a lane's half.
+    return {second, axis * half + in_half, dim, axis * (2 * half) + (1 - second) * half + in_half};
 }
 
 Turned deinterleaved(const Expr &dim, const Expr &pairs) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "temperature.h"
+#include "tensor.h"
 
 namespace attune::runtime {
 
@@ -88,7 +89,10 @@ HalideBuffer position_buffer(const PreparedRun &run, bool weights, const attune_
     const AttentionShape &s = run.shape;
     if (!table || !run.plan.position_compiled_in || weights)
         return HalideBuffer(or_nothing(nullptr, ATTUNE_F32, 4), {s.batch, tokens, 1, s.head_dim});
-    return HalideBuffer(*table, {s.batch, tokens, table->extent[2], table->extent[3]});
+    const auto stride = [&](int32_t axis) { return effective_stride(*table, axis); };
+    // The innermost one is 1, also of a single channel: kernels ask for it.
+    return HalideBuffer(table->data, table->type,
+                        {{s.batch, stride(0)}, {tokens, stride(1)}, {table->extent[2], stride(2)}, {table->extent[3], 1}});
 }
 
 } // namespace

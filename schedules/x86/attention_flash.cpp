@@ -2,6 +2,8 @@
 //
 // The scores are kept transposed, queries side by side in vectors. So q is packed once a task and k and v are only copied; maxima, sums
 // and exponentials work on whole vectors; the second product broadcasts v, whose channels lie side by side. No step shuffles.
+#include <algorithm>
+
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
 #include "schedules/x86/bfloat16.h"
@@ -50,10 +52,10 @@ private:
 
     Func tasks() const { return a.output; } // its loop over tasks is the parallel one
 
-    // Whether an extent is known, and fills vectors.
-    bool whole_vectors(const Halide::Expr &extent) const {
+    // An extent that is known, and fills vectors; or 0.
+    int in_whole_vectors(const Halide::Expr &extent) const {
         const auto known = Halide::Internal::as_const_int(Halide::Internal::simplify(extent));
-        return known && *known % lanes == 0;
+        return known && *known % lanes == 0 ? int(*known) : 0;
     }
 
     Halide::Expr packed(const Halide::Expr &keys) const { return a.blocking.products.packed(keys); }
@@ -167,11 +169,12 @@ private:
             .vectorize(row_inner);
         // A vector of rows is gathered from lines that were copied side by side: all of them first, since a load of what was just
         // stored in smaller pieces waits for them.
-        if (whole_vectors(a.scores.dims.x.extent())) {
+        if (const int in_head = in_whole_vectors(a.scores.dims.x.extent())) {
             query.unroll(dim_inner);
             const Var channel = lines.args()[0], line = lines.args()[2];
             lines.compute_at(query, row_outer).bound_extent(channel, width).bound_extent(row, lanes);
-            lines.reorder(channel, line, row).vectorize(channel).unroll(line, 4);
+            // No more at once than there are: else some from before the first would be read.
+            lines.reorder(channel, line, row).vectorize(channel).unroll(line, std::min(in_head / width, 4));
         }
     }
 
@@ -222,7 +225,7 @@ private:
 
     void copied(Func f) const {
         f.vectorize(dim, lanes, TailStrategy::GuardWithIf);
-        if (whole_vectors(a.scores.dims.x.extent()) && whole_vectors(a.padded_value_dim)) f.unroll(dim);
+        if (in_whole_vectors(a.scores.dims.x.extent()) && in_whole_vectors(a.padded_value_dim)) f.unroll(dim);
         by_pages(f);
     }
 

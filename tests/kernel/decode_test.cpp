@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "attention_test.h"
+#include "fenced.h"
 
 namespace attune::test {
 namespace {
@@ -104,30 +102,6 @@ TEST_P(Decode, WhatIsMaskedInAChunkChangesNoBit) {
         }
     expect_same_bits(run(spoilt), clean);
 }
-
-/** Memory whose pages before and after `first` to `end` can't be read: a kernel that reads there ends the program. */
-class Fenced {
-public:
-    Fenced(int64_t floats, int64_t first, int64_t end) : bytes_(static_cast<size_t>(floats) * sizeof(float)) {
-        const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-        bytes_ = (bytes_ + page - 1) / page * page;
-        memory_ = static_cast<char *>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-        std::fill_n(data(), floats, 0.5f);
-        const size_t before = static_cast<size_t>(first) * sizeof(float) / page * page;
-        const size_t after = (static_cast<size_t>(end) * sizeof(float) + page - 1) / page * page;
-        if (before > 0) mprotect(memory_, before, PROT_NONE);
-        if (after < bytes_) mprotect(memory_ + after, bytes_ - after, PROT_NONE);
-    }
-    ~Fenced() { munmap(memory_, bytes_); }
-    Fenced(const Fenced &) = delete;
-    Fenced &operator=(const Fenced &) = delete;
-
-    float *data() const { return reinterpret_cast<float *>(memory_); }
-
-private:
-    size_t bytes_;
-    char *memory_;
-};
 
 TEST_P(Decode, KeysOutsideEveryIntervalArentRead) {
     const int64_t dim = head_dim_or(kernel(), 256), keys = 8 * chunk, first = 3 * chunk + 100, end = 5 * chunk + 77;

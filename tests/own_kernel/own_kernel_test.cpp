@@ -1,9 +1,15 @@
 // What is compiled into a kernel means what the same text means at run time.
 #include <array>
 #include <cmath>
+#include <tuple>
+#include <utility>
 
+#include "fenced.h"
 #include "own_data_kernel.h"
+#include "own_halves_kernel.h"
 #include "own_lambda_kernel.h"
+#include "own_narrow_kernel.h"
+#include "own_narrower_kernel.h"
 #include "own_pattern_kernel.h"
 #include "own_reference_kernel.h"
 #include "own_rotary_kernel.h"
@@ -45,6 +51,38 @@ TEST_F(OwnKernel, RotaryWhilePacking) {
         random.fill_normal(*p.sinks);
         p.dropout = 0.25f, p.seed = 0x123456789abcdefu;
         expect_right(own_rotary_kernel, p);
+    }
+}
+
+// Fewer channels than a vector, or than are packed at once, and a table of one pair.
+TEST_F(OwnKernel, RotaryOfNarrowHeads) {
+    for (auto [kernel, dim, rotary] : {std::tuple(&own_halves_kernel, 64, Rotary{false, 10000, 12}),
+                                       {&own_narrow_kernel, 12, Rotary{false, 10000, 0}},
+                                       {&own_narrower_kernel, 8, Rotary{true, 10000, 2}}})
+        for (auto [queries, keys] : {std::pair{1, 1}, {40, 70}}) {
+            AttentionProblem p = normal_problem({2, 4, 2, queries, keys, dim, dim}, random);
+            p.mask = kernel->mask, p.offset = keys - queries, p.rotary = rotary;
+            expect_right(*kernel, p);
+        }
+}
+
+// A vector of channels that spans both halves takes partners from either side.
+TEST_F(OwnKernel, RotaryReadsNoPartnersFromOutsideOfKeys) {
+    for (auto [kernel, dim] : {std::pair{&own_halves_kernel, 64}, {&own_narrow_kernel, 12}}) {
+        const int64_t keys = 7, page = sysconf(_SC_PAGESIZE) / sizeof(float), floats = keys * dim;
+        for (int64_t first : {page, 2 * page - floats}) { // at a page's start, and up to a page's end
+            const Fenced k(3 * page, first, first + floats);
+            const Tensor<float> q({1, 1, 1, dim}), v({1, 1, keys, dim}), out({1, 1, 1, dim});
+            random.fill_normal(q), random.fill_normal(v);
+            AttentionDesc desc;
+            desc.head_dim = desc.value_dim = dim, desc.kernel = kernel;
+            const Result<AttentionPlan> plan = AttentionPlan::create(desc);
+            ASSERT_TRUE(plan.ok()) << plan.status().message;
+            AttentionArgs args(q.view(), TensorView(k.data() + first, {1, 1, keys, dim}), v.view(), out.view());
+            args.has_offset = 1, args.offset = keys - 1;
+            const Status status = plan.value().run(args);
+            EXPECT_TRUE(status.ok()) << status.message;
+        }
     }
 }
 
