@@ -9,8 +9,10 @@ using Halide::Expr;
 
 SinkJoined join_sink(const Expr &tempered, const Expr &sum, const Expr &sink) {
     Expr none = strict_equal(sink, masked_score()), joint = max(tempered, sink), log2_e = base2_scale(1.0f);
-    Expr factor = select(none, 1.0f, relative_weight(tempered, joint, log2_e));
-    return {joint, factor, select(none, sum, sum * factor + relative_weight(sink, joint, log2_e))};
+    // Of the largest it is 1, also where that is inf: a score over a low temperature may be.
+    auto weight = [&](const Expr &score) { return select(strict_equal(score, joint), 1.0f, relative_weight(score, joint, log2_e)); };
+    Expr factor = select(none, 1.0f, weight(tempered));
+    return {joint, factor, select(none, sum, sum * factor + weight(sink))};
 }
 
 Expr sink_of(const AttentionInputs &in, const Expr &query_head) { return branch(in.use_sinks != 0, in.sinks(query_head), masked_score()); }
@@ -20,13 +22,14 @@ Expr closing(const AttentionInputs &in, const Expr &which, const Expr &maximum, 
              const Expr &attends) {
     Expr none = strict_equal(sum, 0.0f);
     Expr tempered = select(none, masked_score(), tempered_score(maximum, in.temperature));
-    const auto [joint, factor, denominator] = join_sink(tempered, sum, sink_of(in, query_head));
-    Expr starved = strict_equal(denominator, 0.0f);
+    const Expr sink = sink_of(in, query_head);
+    const auto [joint, factor, denominator] = join_sink(tempered, sum, sink);
+    // A sink takes all of a row without keys, whatever number it is.
     auto closed = [&](const Expr &without, const Expr &value) {
-        return select(starved && attends != 0, nan_value(), starved, without, value);
+        return select(none && attends == 0, without, strict_equal(denominator, 0.0f), nan_value(), value);
     };
     return branch(which == int(Fold::factor), closed(0.0f, factor * in.dropout.scale() / denominator),
-                  closed(masked_score(), joint + natural_log(denominator)));
+                  closed(sink, joint + natural_log(denominator)));
 }
 
 Expr guarded_value(const Expr &value, const Expr &score, const Expr &kept) {

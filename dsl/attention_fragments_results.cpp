@@ -23,8 +23,11 @@ std::pair<Expr, Expr> FragmentDeclaration::closing(const Expr &maximum, const Ex
     const Expr over_t = warp::maximum(warp::multiply(maximum, to_base2() * 0.693147180559945f), -3.4028234e38f);
     const Expr tempered = warp::choose(warp::equal(maximum, masked_score()), masked_score(), over_t);
     const Expr joint = reference_of(warp::maximum(tempered, sink));
-    const Expr kept = warp::exp2(warp::subtract(tempered, joint) * log2_e);
-    const Expr total = warp::multiply_add(sum, kept, warp::exp2(warp::subtract(sink, joint) * log2_e));
+    // Of the larger it is 1, also where that is inf: a score over a low temperature may be.
+    auto weight = [&](const Expr &score) {
+        return warp::choose(warp::equal(score, joint), 1.0f, warp::exp2(warp::subtract(score, joint) * log2_e));
+    };
+    const Expr kept = weight(tempered), total = warp::multiply_add(sum, kept, weight(sink));
     const Expr none = warp::equal(total, 0.0f);
     return {warp::choose(none, 0.0f, kept * warp::reciprocal(total)),
             warp::choose(none, masked_score(), joint + warp::log2(total) * 0.693147180559945f)};

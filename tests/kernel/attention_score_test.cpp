@@ -102,6 +102,42 @@ TEST_P(AttentionScores, SinksOfRowsThatAttendToNothing) {
     expect_right(p);
 }
 
+// As T falls, the weights go to the largest score: also where that over T is no finite float.
+TEST_P(AttentionScores, SinksBesideScoresThatOverflowOverT) {
+    AttentionProblem p = problem(3, 20);
+    p.bias = Tensor<float>({1, 1, 1, 20});
+    p.bias->fill(0);
+    (*p.bias)(0, 0, 0, 7) = 3e38f;
+    p.temperature = 0.5f, p.sinks = Tensor<float>({2});
+    p.sinks->fill(1);
+    const AttentionRun run = run_attention(kernel(), p);
+    ASSERT_TRUE(run.status.ok()) << run.status.message;
+    for (int h = 0; h < 2; h++)
+        for (int i = 0; i < 3; i++) {
+            EXPECT_EQ(run.lse(0, h, i), INFINITY);
+            for (int j = 0; j < 20; j++)
+                EXPECT_EQ(run.weights(0, h, i, j), j == 7 ? 1 : 0) << "key " << j;
+            for (int64_t d = 0; d < p.value_dim(); d++)
+                EXPECT_EQ(run.out(0, h, i, d), p.v(0, h * p.v.extent[1] / 2, 7, d)) << "channel " << d;
+        }
+}
+
+TEST_P(AttentionScores, SinksOfAnyNumberTakeARowOfNothing) {
+    for (float sink : {INFINITY, float(NAN)}) {
+        AttentionProblem p = problem(5, 20);
+        p.mask = "prefix(0)", p.sinks = Tensor<float>({2});
+        p.sinks->fill(sink);
+        const AttentionRun run = run_attention(kernel(), p);
+        ASSERT_TRUE(run.status.ok()) << run.status.message;
+        for (float lse : run.lse.values())
+            EXPECT_TRUE(std::isnan(sink) ? std::isnan(lse) : lse == sink) << lse;
+        for (float out : run.out.values())
+            EXPECT_EQ(out, 0);
+        for (float weight : run.weights.values())
+            EXPECT_EQ(weight, 0);
+    }
+}
+
 TEST_P(AttentionScores, ScoresOfEachStage) {
     AttentionProblem p = problem(25, 49, 2, 4, 2);
     expect_scores_match_oracle(kernel(), p);
