@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 
 namespace attune::runtime {
 
@@ -18,6 +19,12 @@ template <typename Visit> void for_each_number(const MaskNode &node, const Visit
     for (const MaskNode &operand : node.operands)
         for_each_number(operand, visit);
 }
+
+// How far windows without a limit reach where they are compiled in, and what larger numbers count as (generators/mask_from_text.cpp,
+// dsl::window): further than any query is from a key, that is the same.
+constexpr int64_t far_away = int64_t(1) << 30;
+
+bool is_near(int64_t queries, int64_t keys, int64_t offset) { return offset >= keys - far_away && offset <= far_away - queries; }
 
 /** The farthest that a window of the mask reaches. */
 int64_t longest_reach(const PlanMask &mask, const int32_t *params) {
@@ -159,16 +166,19 @@ Status find_block_size(const PlanMask &first, const PlanMask &second, const int3
 }
 
 Status narrow_offset(const PlanMask &mask, const int32_t *params, int64_t queries, int64_t keys, int64_t offset, int32_t &narrowed) {
-    const int64_t reach = longest_reach(mask, params), period = period_of_dilations(mask, params);
-    ATTUNE_REQUIRE(reach <= INT32_MAX, "the compiled-in mask has a window of {}; it must be at most {}", reach, INT32_MAX);
-    ATTUNE_REQUIRE(period > 0, "the compiled-in mask's dilations have a least common multiple past {}; it must be at most that", INT32_MAX);
-    const int64_t near = move_within(offset, -(queries + reach), keys + reach, period);
-    if (mask.opaque && near != offset) return narrow_opaque(queries, offset, narrowed);
-    if (near + queries + reach > INT32_MAX || near - reach < INT32_MIN)
-        return fail(ATTUNE_UNSUPPORTED,
-                    "offset {} with N = {} and windows of {} passes 32 bits, which the compiled-in mask is worked out in", offset, queries,
-                    reach);
-    narrowed = static_cast<int32_t>(near);
+    if (mask.opaque) return narrow_opaque(queries, offset, narrowed);
+    if (!is_near(queries, keys, offset)) {
+        const int64_t reach = longest_reach(mask, params), period = period_of_dilations(mask, params);
+        const int64_t moved = period > 0 ? move_within(offset, -(queries + reach), keys + reach, period) : offset;
+        if (!is_near(queries, keys, moved))
+            return fail(ATTUNE_UNSUPPORTED,
+                        "offset is {}; it must be {} to {}, with N = {}, M = {} and a compiled-in mask whose windows reach {} and whose "
+                        "dilations have {} as their least common multiple",
+                        offset, keys - far_away, far_away - queries, queries, keys, reach,
+                        period > 0 ? std::to_string(period) : "no number below 2^31");
+        offset = moved;
+    }
+    narrowed = static_cast<int32_t>(offset);
     return {};
 }
 

@@ -38,9 +38,9 @@ Status check_parameters(const PlanMask &mask, const int32_t *params);
  * map. */
 Status find_block_size(const PlanMask &first, const PlanMask &second, const int32_t *params, BlockSize &size);
 
-/** The offset in int32 as a kernel whose mask is compiled in takes it, such that i + offset + any limit of the mask stays within int32 for
- * all N rows. Offsets beyond all keys mean the same wherever they are, but for the phase of dilated terms, so they are moved nearer; an
- * error where even that is too far. */
+/** The offset in int32 as a kernel whose mask is compiled in takes it, such that no query is 2^30 or more from a key: that is as far as its
+ * windows without a limit reach, and what numbers beyond count as. Offsets beyond all keys mean the same wherever they are, but for the
+ * phase of dilated terms, so they are moved nearer; an error where even that is too far. */
 Status narrow_offset(const PlanMask &mask, const int32_t *params, int64_t queries, int64_t keys, int64_t offset, int32_t &narrowed);
 
 } // namespace attune::runtime

@@ -194,6 +194,26 @@ TEST(AttentionTerms, KeepsThePhaseOfFarOffsets) {
     }
 }
 
+/** Where no query is as far from a key as 2^30, what a compiled-in mask takes larger numbers for is the same. */
+TEST(AttentionTerms, RefusesOffsetsFurtherOutThanCompiledInMasksReach) {
+    Terms p;
+    const int32_t reach = INT32_MAX, far = 1 << 30;
+    p.desc.kernel = &causal_window_kernel, p.args.params = &reach, p.args.param_count = 1, p.args.has_offset = 1;
+    for (int64_t offset : {int64_t{0}, int64_t{far} - 5, 5 - int64_t{far}}) {
+        p.args.offset = offset;
+        ASSERT_EQ(p.run(), ATTUNE_OK) << attune_error_message();
+        EXPECT_EQ(seen().offsets[0], offset);
+    }
+    for (int64_t offset : {int64_t{far} - 4, 4 - int64_t{far}, int64_t{INT32_MAX}}) {
+        p.args.offset = offset;
+        EXPECT_EQ(p.run(), ATTUNE_UNSUPPORTED);
+        EXPECT_EQ(std::string(attune_error_message()),
+                  "offset is " + std::to_string(offset) +
+                      "; it must be -1073741819 to 1073741819, with N = 5, M = 5 and a compiled-in mask " +
+                      "whose windows reach 2147483647 and whose dilations have 1 as their least common multiple");
+    }
+}
+
 TEST(AttentionTerms, HandsOverSinksDropoutAndSeed) {
     Terms p;
     p.args.sinks = &p.sinks, p.args.dropout = 0.3f, p.args.seed = 0x123456789abcdef0u, p.args.lse = &p.lse_tensor;
