@@ -74,7 +74,7 @@ Status check_values(const Positions &p, const PositionLimit &limit) {
 
 /** Positions offset ... offset + tokens - 1 are within the limit. */
 Status check_start(const std::string &name, int64_t offset, int64_t tokens, const PositionLimit &limit) {
-    const int64_t last = limit.high - (tokens > 0 ? tokens - 1 : 0);
+    const int64_t last = limit.high - tokens + 1;
     ATTUNE_REQUIRE(last >= limit.low, "there are {} tokens; they must be at most {}, so that their positions {}", tokens,
                    limit.high - limit.low + 1, limit.reason);
     ATTUNE_REQUIRE(offset >= limit.low && offset <= last, "{} is {}; it must be {} to {}, so that the positions of {} tokens {}", name,
