@@ -39,6 +39,14 @@ TokenKind kind_of_number(std::string_view number) {
     return std::from_chars(number.data(), end, value).ptr == end ? TokenKind::real : TokenKind::bad;
 }
 
+/** A character of several bytes (UTF-8) whole, so that a message which shows it is text. */
+size_t end_of_character(std::string_view text, size_t at) {
+    ++at;
+    while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0u) == 0x80u)
+        ++at;
+    return at;
+}
+
 } // namespace
 
 Token next_token(std::string_view text, size_t &position) {
@@ -50,7 +58,6 @@ Token next_token(std::string_view text, size_t &position) {
 
     const size_t begin = position;
     const char first = text[begin];
-    position = begin + 1;
     if (is_letter(first)) {
         token.kind = TokenKind::word;
         position = end_of_word(text, begin);
@@ -59,6 +66,7 @@ Token next_token(std::string_view text, size_t &position) {
         token.kind = kind_of_number(text.substr(begin, position - begin));
     } else {
         token.kind = is_sign(first) ? TokenKind::sign : TokenKind::bad;
+        position = end_of_character(text, begin);
     }
     token.text = text.substr(begin, position - begin);
     return token;

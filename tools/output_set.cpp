@@ -50,10 +50,16 @@ mode_t finished_mode(const std::string &target) {
     return 0666 & ~mask;
 }
 
+/** For mkstemp: a hidden file beside the target, of a name of its own length, since the target's may be as long as names can be. */
+std::string temporary_name(const std::string &target) { return (fs::path(target).parent_path() / ".attune.XXXXXX").string(); }
+
 /** A file beside its target, removed unless it was renamed to it. */
 class TemporaryFile {
 public:
-    explicit TemporaryFile(const std::string &target) : name_(target + ".XXXXXX") {
+    explicit TemporaryFile(const std::string &target) : name_(temporary_name(target)) {
+        struct stat info {};
+        if (::stat(target.c_str(), &info) != 0 && errno != ENOENT)
+            cannot_write(target, errno); // too long, say, which the temporary name is not
         descriptor_ = ::mkstemp(name_.data());
         if (descriptor_ < 0) cannot_write(target, errno);
     }

@@ -49,6 +49,12 @@ class Outputs(command.CommandTest):
         (self.folder / "round.npy").symlink_to("round.npy")
         self.refuse("run", "softmax", "x.npy", "-o", "round.npy", says="round.npy")
 
+    def test_a_name_as_long_as_names_can_be(self):
+        name = "n" * os.pathconf(self.folder, "PC_NAME_MAX")
+        self.run_well("run", "softmax", "x.npy", "-o", name)
+        self.assert_close(name, self.softmax_of_x())
+        self.refuse("run", "softmax", "x.npy", "-o", name + "n", says="-o")
+
     def test_places_no_file_can_be(self):
         (self.folder / "folder").mkdir()
         for path in ("missing/y.npy", "x.npy/y.npy", "folder", "folder/", "new/", "/dev/null", "/dev/full", "", "/", ".", "n" * 300):

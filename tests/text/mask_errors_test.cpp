@@ -23,6 +23,8 @@ constexpr Refused cases[] = {
     {"& causal", 1, "'&' stands where a mask should"},
     {"causal prefix(1)", 8, "'prefix' follows a whole mask; join masks with & or |"},
     {"causal)", 7, "')' follows a whole mask"},
+    {"causal\u00a0", 7, "'\u00a0' follows a whole mask"},
+    {"\U0001f600 & causal", 1, "'\U0001f600'"},
     {"(causal", 8, "')' is missing to close a bracket, before the end"},
     {"causal()", 8, "')' isn't an alignment; the alignments are top_left, bottom_right"},
     {"causal(left)", 8, "'left' isn't an alignment"},
