@@ -80,7 +80,7 @@ struct Blocking {
     int keys_per_panel = 1;          // what is skipped, or masked, at once
     int first_rows = 0;              // of a tile: what only these, or only the others, attend to is multiplied for them alone; 0: for all
     int few_keys = 0;                // of a panel: where the tile has no more left, only these are multiplied with queries; 0: all are
-    int values_at_once = 1;          // packed, that a pass over a panel's multiplies; with few_keys, none is made behind the tile's last
+    int values_at_once = 1;          // packed values of a panel that a pass multiplies; with few_keys none begins behind the last key
     int value_step = 1;              // channels of v that are merged in one step; v is padded with zeros to a multiple
     Products products = {};          // with pairs keys_per_panel is even
     // Packed keys of v that are copied at once, of each channel side by side; divides panels and blocks. If more than one, v that is Inf or

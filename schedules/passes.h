@@ -26,8 +26,9 @@ inline void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attentio
     const int token_axis = 1;
     if (attention.blocking.asks_ahead)
         pipeline.add_custom_lowering_pass(new AskForStores(attention.output, token_axis, attention.blocking.rows_per_tile));
-    // Which rows of a tile are multiplied is the same for all channels.
-    if (attention.blocking.first_rows > 0) pipeline.add_custom_lowering_pass(new UnswitchLoops(attention.scores.dot, 0));
+    // Which rows of a tile and keys of a panel are multiplied is the same for all channels.
+    if (attention.blocking.first_rows > 0 || attention.blocking.few_keys > 0)
+        pipeline.add_custom_lowering_pass(new UnswitchLoops(attention.scores.dot, 0));
     pipeline.add_custom_lowering_pass(new RegisterArrays);
     const dsl::BlockState &state = attention.partial;
     if (attention.blocking.maxima_with_scores)
