@@ -57,9 +57,6 @@ std::string temporary_name(const std::string &target) { return (fs::path(target)
 class TemporaryFile {
 public:
     explicit TemporaryFile(const std::string &target) : name_(temporary_name(target)) {
-        struct stat info {};
-        if (::stat(target.c_str(), &info) != 0 && errno != ENOENT)
-            cannot_write(target, errno); // too long, say, which the temporary name is not
         descriptor_ = ::mkstemp(name_.data());
         if (descriptor_ < 0) cannot_write(target, errno);
     }
