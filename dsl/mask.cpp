@@ -146,7 +146,8 @@ Mask causal(const Expr &offset) {
 Mask window(const Expr &left, const Expr &right, const Expr &offset) {
     return Mask([left, right, offset](const Cell &cell) {
         Expr position = cell.query + offset;
-        // A limit that is far away, rather than none: so interval analysis sees through it when it is known only at run time.
+        // A limit that is far away (text::compiled_reach), rather than none: so interval analysis sees through it when it is known only at
+        // run time.
         const int far = 1 << 30;
         return position - select(left < 0, far, left) <= cell.key && cell.key <= position + select(right < 0, far, right);
     });

@@ -10,8 +10,7 @@ using Halide::Expr;
 
 namespace {
 
-// What a position can be off by without wrapping 32 bits; further out it means the same.
-constexpr int64_t far_away = int64_t(1) << 30;
+using text::compiled_reach;
 
 struct Context {
     Expr queries, keys;
@@ -19,8 +18,8 @@ struct Context {
 };
 
 Expr number(const text::Number &n, const Context &context) {
-    if (n.is_parameter()) return clamp(context.data.params(n.parameter), Expr(int32_t(-far_away)), Expr(int32_t(far_away)));
-    return Expr(int32_t(std::clamp(n.value, -far_away, far_away)));
+    if (n.is_parameter()) return clamp(context.data.params(n.parameter), Expr(int32_t(-compiled_reach)), Expr(int32_t(compiled_reach)));
+    return Expr(int32_t(std::clamp(n.value, -compiled_reach, compiled_reach)));
 }
 
 Expr offset(const text::MaskNode &node, const Context &context, const dsl::Cell &cell) {

@@ -23,6 +23,9 @@ inline constexpr int max_mask_depth = 64; // brackets and "!" inside one another
 /** Names in a mask compiled in for a GPU: the kernel takes them one by one. */
 inline constexpr int most_cuda_parameters = 16;
 
+/** How far windows without a limit reach in a mask compiled in, and what numbers beyond count as: within 32 bits, from any position. */
+inline constexpr int64_t compiled_reach = int64_t(1) << 30;
+
 /** On a GPU, queries for which one range of keys is taken from documents' ids (dsl/document_ranges.h). */
 inline constexpr int queries_a_document_range = 64;
 inline constexpr int document_range_parts = 4; // numbers that tell of it

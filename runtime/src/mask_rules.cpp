@@ -8,6 +8,7 @@ namespace attune::runtime {
 
 namespace {
 
+using text::compiled_reach;
 using text::MaskKind;
 using text::MaskNode;
 using text::Number;
@@ -20,11 +21,10 @@ template <typename Visit> void for_each_number(const MaskNode &node, const Visit
         for_each_number(operand, visit);
 }
 
-// How far windows without a limit reach where they are compiled in, and what larger numbers count as (generators/mask_from_text.cpp,
-// dsl::window): further than any query is from a key, that is the same.
-constexpr int64_t far_away = int64_t(1) << 30;
-
-bool is_near(int64_t queries, int64_t keys, int64_t offset) { return offset >= keys - far_away && offset <= far_away - queries; }
+/** Whether no query is so far from a key that a compiled-in mask takes distances, or numbers, for others. */
+bool is_near(int64_t queries, int64_t keys, int64_t offset) {
+    return offset >= keys - compiled_reach && offset <= compiled_reach - queries;
+}
 
 /** The farthest that a window of the mask reaches. */
 int64_t longest_reach(const PlanMask &mask, const int32_t *params) {
@@ -174,7 +174,7 @@ Status narrow_offset(const PlanMask &mask, const int32_t *params, int64_t querie
             return fail(ATTUNE_UNSUPPORTED,
                         "offset is {}; it must be {} to {}, with N = {}, M = {} and a compiled-in mask whose windows reach {} and whose "
                         "dilations have {} as their least common multiple",
-                        offset, keys - far_away, far_away - queries, queries, keys, reach,
+                        offset, keys - compiled_reach, compiled_reach - queries, queries, keys, reach,
                         period > 0 ? std::to_string(period) : "no number below 2^31");
         offset = moved;
     }
