@@ -144,11 +144,7 @@ TEST_P(CudaAttention, BiasesAndSinksAtTheirEnds) {
 /** As T falls, the weights go to the largest score: also where that over T is no finite float. */
 TEST_P(CudaAttention, SinksBesideScoresThatOverflowOverT) {
     AttentionProblem p = problem(5, 70);
-    p.bias = Tensor<float>({1, 1, 1, 70});
-    p.bias->fill(0);
-    (*p.bias)(0, 0, 0, 41) = 3e38f;
-    p.temperature = 0.5f, p.sinks = Tensor<float>({2});
-    p.sinks->fill(1);
+    add_overflow_beside_sinks(p, 41);
     const HalfRun got = run(p);
     EXPECT_TRUE(agrees(got.out, attention_in_double(p).out, {0.03}));
     for (double lse : got.lse)

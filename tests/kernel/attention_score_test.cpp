@@ -105,11 +105,7 @@ TEST_P(AttentionScores, SinksOfRowsThatAttendToNothing) {
 // As T falls, the weights go to the largest score: also where that over T is no finite float.
 TEST_P(AttentionScores, SinksBesideScoresThatOverflowOverT) {
     AttentionProblem p = problem(3, 20);
-    p.bias = Tensor<float>({1, 1, 1, 20});
-    p.bias->fill(0);
-    (*p.bias)(0, 0, 0, 7) = 3e38f;
-    p.temperature = 0.5f, p.sinks = Tensor<float>({2});
-    p.sinks->fill(1);
+    add_overflow_beside_sinks(p, 7);
     const AttentionRun run = run_attention(kernel(), p);
     ASSERT_TRUE(run.status.ok()) << run.status.message;
     for (int h = 0; h < 2; h++)

@@ -199,6 +199,15 @@ AttentionProblem normal_problem(const AttentionShape &shape, Random &random, con
     return problem;
 }
 
+void add_overflow_beside_sinks(AttentionProblem &problem, int64_t key) {
+    problem.bias = Tensor<float>({1, 1, 1, problem.keys()});
+    problem.bias->fill(0);
+    (*problem.bias)(0, 0, 0, key) = 3e38f;
+    problem.temperature = 0.5f;
+    problem.sinks = Tensor<float>({problem.query_heads()});
+    problem.sinks->fill(1);
+}
+
 AttentionProblem batch_item(const AttentionProblem &problem, int64_t item) {
     AttentionProblem one = problem;
     one.q = problem.q.item(item), one.k = problem.k.item(item), one.v = problem.v.item(item);

@@ -69,6 +69,9 @@ struct AttentionShape {
 /** A problem of unit-normal q, k and v. */
 AttentionProblem normal_problem(const AttentionShape &shape, Random &random, const Layout &layout = {});
 
+/** Gives a key of every row a score that over the problem's new T is no finite float, and each head a sink. */
+void add_overflow_beside_sinks(AttentionProblem &problem, int64_t key);
+
 /** One batch item of a problem, as a problem of batch 1. Dropout draws by the batch item's number, and so differs. */
 AttentionProblem batch_item(const AttentionProblem &problem, int64_t item);
 
