@@ -89,6 +89,8 @@ struct Blocking {
     bool scores_in_place = false; // products of q and k are added up where scores are stored, not in Scores::dot
     // Whether maxima are taken as scores are made, where nothing changes them, and sums as weights are, by loops that the schedule joins.
     bool maxima_with_scores = false, sums_with_weights = false;
+    // Of f32: whether scores that nothing changes are made as exponents of 4, which saves weights a product. See scored_by_exponent().
+    bool scores_as_exponents = false;
     int lanes_apart = 0;       // keys of a panel whose maxima, and packed ones whose sums, are kept apart; divides both; 0: all
     bool asks_ahead = false;   // each task asks for the memory of the next
     bool side_outputs = false; // log-sum-exp and counts are stored as side outputs, by these numbers
@@ -173,7 +175,7 @@ struct NextTaskMemory {
 };
 
 /** The scores of a tile x block, transposed: rows of the tile side by side. Only listed panels, one after another in their list's order.
- * -inf where masked. What is left of the scale is to come (scale_left()). */
+ * -inf where masked. What is left of the scale is to come, or more is in than that (scale_left()). */
 struct Scores {
     Halide::Func dot;             // (row, lane, slot, tile, block, head, batch); only where they aren't made in place
     Halide::Func relative_window; // (distance, tile, block, head, batch): what of `relative` the tile x block needs

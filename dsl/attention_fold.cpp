@@ -39,7 +39,7 @@ void declare_attends(Fold &f, const AttentionInputs &in, const Blocking &blockin
 void declare_closing(Fold &f, const AttentionInputs &in, const Blocking &blocking) {
     Halide::Var which("which");
     auto lane_of = [&](const Expr &l) { return f.state(row, l, tile, head, batch); };
-    Expr maximum = lane_of(state::maximum) * scale_left(in, blocking.products), sum = lane_of(state::sum);
+    Expr maximum = lane_of(state::maximum) * scale_left(in, blocking), sum = lane_of(state::sum);
     auto closed = [&](const Expr &which) { return closing(in, which, maximum, sum, head, f.attends(row, tile, head, batch)); };
     Expr lse = closed(int(Fold::log_sum_exp));
     if (blocking.side_outputs) {
@@ -96,7 +96,7 @@ Fold fold(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &
     lane_of(lane) = select(lane == state::maximum, masked_score(), 0.0f);
     Expr kept_maximum = lane_of(state::maximum), added_maximum = partial.maximum(row, tile, b, head, batch);
     Expr maximum = max(kept_maximum, added_maximum);
-    Expr is_added = which != state::kept_factor, base2 = exponent_scale(in, blocking.products);
+    Expr is_added = which != state::kept_factor, base2 = exponent_scale(in, blocking);
     Expr factor = state_factor(blocking.products, is_added, select(is_added, added_maximum, kept_maximum), maximum, base2);
     auto merged = [&](const Expr &added) { return lane_of(which) * lane_of(state::kept_factor) + added * lane_of(state::added_factor); };
     Expr output = merged(partial.output(row, channel, tile, b, head, batch));

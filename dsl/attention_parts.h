@@ -16,12 +16,19 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
 Fold fold(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels, const BlockState &partial,
           const Halide::Expr &padded_value_dim);
 
+/** Whether q brings scores that are exponents of 4 already, log4(e) / T times what they are else: of q of f32, where the blocking asks for
+ * it and nothing changes scores, at temperatures at which none is larger for it. */
+Halide::Expr scored_by_exponent(const AttentionInputs &in, const Blocking &blocking);
+
 /** Of q as Products packs it: what the product takes. */
-Halide::Expr scaled_query(const AttentionInputs &in, const Products &products, const Halide::Expr &packed);
+Halide::Expr scaled_query(const AttentionInputs &in, const Blocking &blocking, const Halide::Expr &packed);
 
 /** What Scores::masked is still to be multiplied with: to be scores, and to be exponents of 2. */
-Halide::Expr scale_left(const AttentionInputs &in, const Products &products);
-Halide::Expr exponent_scale(const AttentionInputs &in, const Products &products);
+Halide::Expr scale_left(const AttentionInputs &in, const Blocking &blocking);
+Halide::Expr exponent_scale(const AttentionInputs &in, const Blocking &blocking);
+
+/** Of numbers: the weight of what Scores::masked holds, in a block of the given maximum. */
+Halide::Expr weight_in_block(const AttentionInputs &in, const Blocking &blocking, const Halide::Expr &score, const Halide::Expr &maximum);
 
 /** Of pairs: what a row's scores are multiplied with, and what is then taken off, for exponents of 2 of at most about 0: one instruction
  * for both. The maximum's product is rounded, by 2^-24 of itself, and all keys of a block are relative to what it is then. Weights are sqrt

@@ -1,8 +1,8 @@
 // Where scores get their scale, and the exponents of their weights.
 //
-// Products of numbers have it in q, once for all keys. Pairs hold q as it is, so that it isn't rounded, but for the sign of the scale: the
-// largest score stays that of the largest product. Its size goes with the exponential, unless something comes between that takes scores as
-// they are.
+// Products of numbers have it in q, once for all keys, and with it, where nothing takes scores as they are, all that makes exponents of
+// them. Pairs hold q as it is, so that it isn't rounded, but for the sign of the scale: the largest score stays that of the largest
+// product. Its size goes with the exponential, unless something comes between that takes scores as they are.
 #include "dsl/attention_parts.h"
 #include "dsl/numeric.h"
 #include "dsl/softmax.h"
@@ -14,6 +14,7 @@ using Halide::Expr;
 namespace {
 
 constexpr float weight_of_largest = 1.4140625f; // sqrt 2, as bf16
+constexpr float log4_e = 0.721347520444482f, ln_4 = 1.38629436111989f;
 
 // Where the rounding of a maximum would be more than a weight can hold, a smaller scale serves: any smaller score is 2^-24 of it below, and
 // still weighs less than 2^-63 of it.
@@ -28,21 +29,38 @@ Expr AttentionInputs::changes_scores() const {
     return score ? Halide::Internal::const_true() : softcap > 0.0f || use_relative != 0 || use_bias != 0;
 }
 
-Expr scaled_query(const AttentionInputs &in, const Products &products, const Expr &packed) {
-    if (!products.pairs) return packed * in.scale;
+Expr scored_by_exponent(const AttentionInputs &in, const Blocking &blocking) {
+    // Products of 16-bit numbers are exact, unless those of q are rounded once more.
+    const bool exact = blocking.products.pairs || in.query.type() != Halide::Float(32);
+    if (!blocking.scores_as_exponents || exact) return Halide::Internal::const_false();
+    // Below, a score that is in range might not be any more; above, numbers of q would lose digits to the lower end of theirs.
+    const float least = 0.75f, most = 1024.0f;
+    return !in.changes_scores() && in.temperature >= least && in.temperature <= most;
+}
+
+Expr scaled_query(const AttentionInputs &in, const Blocking &blocking, const Expr &packed) {
+    if (!blocking.products.pairs) return packed * (in.scale * select(scored_by_exponent(in, blocking), log4_e / in.temperature, 1.0f));
     const uint32_t signs = 0x80008000u;
     return packed ^ select(in.scale < 0.0f, Expr(signs), Expr(0u));
 }
 
-Expr scale_left(const AttentionInputs &in, const Products &products) {
-    return products.pairs ? select(in.changes_scores(), 1.0f, abs(in.scale)) : 1.0f;
+Expr scale_left(const AttentionInputs &in, const Blocking &blocking) {
+    if (blocking.products.pairs) return select(in.changes_scores(), 1.0f, abs(in.scale));
+    return select(scored_by_exponent(in, blocking), ln_4 * in.temperature, 1.0f);
 }
 
-Expr exponent_scale(const AttentionInputs &in, const Products &products) {
+Expr exponent_scale(const AttentionInputs &in, const Blocking &blocking) {
     const Expr base2 = base2_scale(in.temperature);
     // Beyond these bounds softmax is the arg max, or the plain mean, already, and what is 0 or infinite here would make NaN of a masked
     // score.
-    return products.pairs ? clamp(scale_left(in, products) * base2, 1e-37f, 1e37f) : base2;
+    if (blocking.products.pairs) return clamp(scale_left(in, blocking) * base2, 1e-37f, 1e37f);
+    return select(scored_by_exponent(in, blocking), 2.0f, base2);
+}
+
+Expr weight_in_block(const AttentionInputs &in, const Blocking &blocking, const Expr &score, const Expr &maximum) {
+    // Not by one scale for both: what the product with it costs is what exponents save.
+    return branch(scored_by_exponent(in, blocking), power_of_4(score - reference_score(maximum)),
+                  relative_weight(score, maximum, base2_scale(in.temperature)));
 }
 
 Expr exponent(const Expr &which, const Expr &maximum, const Expr &base2) {

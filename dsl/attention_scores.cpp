@@ -86,7 +86,7 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
     const Expr inside = can_prove(dims % width == 0) ? of_line : min(of_line, dims - 1);
     o.query_lines(dim_of_line, row, line, tile, head, batch) = packed_channel(in, products, in.query, inside, query);
     Expr packed_query = o.query_lines(dim % width, row, dim / width, tile, head, batch);
-    o.query(row, dim, tile, head, batch) = scaled_query(in, products, packed_query);
+    o.query(row, dim, tile, head, batch) = scaled_query(in, blocking, packed_query);
 
     // Whole panels are copied, so a few keys on either side of the task's own come along. Past the last key it is repeated: its
     // scores are masked. Only what is needed is defined.

@@ -106,7 +106,7 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
     over_all(b.maximum) = masked_score();
     over_all(b.maximum) = max(over_all(b.maximum), by_lane(b.lane_maximum, b.lanes));
 
-    const Expr base2 = exponent_scale(in, products);
+    const Expr base2 = exponent_scale(in, blocking);
     const Halide::Var which("which");
     auto of_exponent = [&](const Expr &which) -> Halide::FuncRef { return b.exponent(row, which, tile, block, head, batch); };
     if (products.pairs) of_exponent(which) = exponent(which, over_all(b.maximum), base2);
@@ -114,7 +114,7 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
         return exp2_half_to_bfloat16(score(key) * of_exponent(BlockState::row_scale) - of_exponent(BlockState::row_reference));
     };
     const Expr weighed = products.pairs ? products.pack([&](int nth) { return pair_weight(2 * key + nth); })
-                                        : relative_weight(score(key), over_all(b.maximum), base2);
+                                        : weight_in_block(in, blocking, score(key), over_all(b.maximum));
     weight(key) = defined_if(key < listed(panels, Panels::listed_count) * packed_keys, weighed);
 
     b.sum_slots = slots("sum_slots", products.depth() * sums_apart);

@@ -65,17 +65,30 @@ std::vector<float> coefficients_of_exp2(const Halide::Type &type) {
     return {1.0f, 0.693124175f, 0.240240991f, 0.0559064262f, 0.00958285294f};
 }
 
+// 2^(units x) for x <= 0, by the coefficients of 2^f; `units` is a power of 2.
+Expr power_of_2(const Expr &x, float units, std::vector<float> coefficients) {
+    // Adding 1.5 * 2^23 rounds to a whole number, which then sits in the low bits: no conversion instruction is needed, and the
+    // same bits, shifted, are 2^n (127 is the exponent's bias). The product, and not an addition to the bits, keeps every NaN a NaN.
+    const float round_shift = (12582912.0f + 127.0f) / units, lowest = -125.0f / units;
+    Expr shifted = x + round_shift;
+    Expr fraction = x - strict_subtract(shifted, round_shift);
+    float power_of_units = 1;
+    for (float &coefficient : coefficients)
+        coefficient *= power_of_units, power_of_units *= units;
+    Expr power = horner(fraction, coefficients);
+    Expr whole = Halide::reinterpret<float>(Halide::reinterpret<int32_t>(shifted) << 23);
+    return select(strict_less(shifted, round_shift + lowest), 0.0f, power * whole);
+}
+
 } // namespace
 
 Expr exp2_scaled(const Expr &x, const Expr &scale, const Halide::Type &type) {
-    // Adding 1.5 * 2^23 rounds to a whole number, which then sits in the low bits: no conversion instruction is needed, and the
-    // same bits, shifted, are 2^n (127 is the exponent's bias). The product, and not an addition to the bits, keeps every NaN a NaN.
-    const float round_shift = 12582912.0f + 127.0f;
-    Expr shifted = x * scale + round_shift;
-    Expr fraction = x * scale - strict_subtract(shifted, round_shift);
-    Expr power = horner(fraction, coefficients_of_exp2(type));
-    Expr whole = Halide::reinterpret<float>(Halide::reinterpret<int32_t>(shifted) << 23);
-    return select(strict_less(shifted, round_shift - 125.0f), 0.0f, power * whole);
+    return power_of_2(x * scale, 1, coefficients_of_exp2(type));
+}
+
+// The fit with the least distance in ulps: 1.8 where it is computed in f32.
+Expr power_of_4(const Expr &x) {
+    return power_of_2(x, 2, {1.0f, 0.693146825f, 0.240222365f, 0.0555089153f, 0.00967176259f, 0.00132257072f});
 }
 
 Expr exp2_half_to_bfloat16(const Expr &x) {

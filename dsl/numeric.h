@@ -37,6 +37,10 @@ Halide::Expr branch(const Halide::Expr &condition, const Halide::Expr &then, con
  * for 0. */
 Halide::Expr exp2_scaled(const Halide::Expr &x, const Halide::Expr &scale, const Halide::Type &type = Halide::Float(32));
 
+/** 4^x for x <= 0, in f32, within 2 ulp. Exactly 0 below -62.75, NaN for NaN, 1 for 0. Without a scale, and with a term less than
+ * exp2_scaled. */
+Halide::Expr power_of_4(const Halide::Expr &x);
+
 /** 2^(x + 1/2) for x <= 0, as below. */
 Halide::Expr exp2_half_to_bfloat16(const Halide::Expr &x);
 

@@ -34,6 +34,8 @@ inline void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attentio
     if (attention.blocking.maxima_with_scores)
         pipeline.add_custom_lowering_pass(new JoinLoops(attention.scores.masked, state.lane_maximum, 0));
     if (attention.blocking.sums_with_weights) pipeline.add_custom_lowering_pass(new JoinLoops(state.weight, state.lane_sum, 0));
+    // A block's scores are exponents or not.
+    if (attention.blocking.scores_as_exponents) pipeline.add_custom_lowering_pass(new UnswitchLoops(state.weight, UnswitchLoops::pure));
     if (!machine.bfloat16_tiles) return;
     pipeline.add_custom_lowering_pass(new x86::TileProducts);
     pipeline.add_custom_lowering_pass(new TurnSquares(attention.operands.value_words));

@@ -12,6 +12,12 @@ using Halide::Expr;
 
 namespace {
 
+// A condition that is the same in all lanes of a vector, as one.
+Expr in_one(const Expr &condition) {
+    const Broadcast *same = condition.as<Broadcast>();
+    return same ? same->value : condition;
+}
+
 // The names a loop stores to.
 class Stores : public IRVisitor {
 public:
@@ -47,8 +53,9 @@ private:
             fixed[name] = outside;
     }
     void consider(const Expr &found) {
-        if (condition.defined() || found.type().is_vector()) return;
-        const Expr outside = substitute(fixed, found);
+        if (condition.defined()) return;
+        const Expr outside = in_one(substitute(fixed, found));
+        if (outside.type().is_vector()) return;
         if ((read.empty() || uses(outside, {}, read)) && !uses(outside, bound, stored)) condition = outside;
     }
 
@@ -85,7 +92,7 @@ private:
     const bool holds;
     std::map<std::string, Expr> lets;
 
-    bool is_decided(const Expr &found) const { return equal(substitute(lets, found), condition); }
+    bool is_decided(const Expr &found) const { return equal(in_one(substitute(lets, found)), condition); }
 
     Stmt visit(const LetStmt *op) override {
         lets[op->name] = substitute(lets, op->value);

@@ -9,15 +9,17 @@
 namespace attune::schedules {
 
 /** Makes two loops of one with a condition inside that the loop doesn't change: one where it holds, one where it doesn't; and so on, while
- * there are such conditions, of statements and of if_then_else(). For the loops of a Func's update, of which the outermost that doesn't
- * change it is taken.
+ * there are such conditions, of statements and of if_then_else(), the same for all lanes of a vector. For the loops of a Func's definition,
+ * of which the outermost that doesn't change it is taken.
  *
  * Halide specializes a stage on inputs alone, not on what depends on a loop further out; and where LLVM finds such a condition, it has
  * given up keeping sums in registers by then.
  *
- * Add it by Pipeline::add_custom_lowering_pass. `update` counts from 0, as in Func::update(). */
+ * Add it by Pipeline::add_custom_lowering_pass. `update` counts from 0, as in Func::update(), or is `pure`. */
 class UnswitchLoops : public Halide::Internal::IRMutator {
 public:
+    static constexpr int pure = -1; // the definition that isn't an update
+
     UnswitchLoops(const Halide::Func &func, int update) : loops(func.name() + ".s" + std::to_string(update + 1) + ".") {}
     /** Only for conditions that read `read`. */
     UnswitchLoops(const Halide::Func &func, int update, const Halide::Func &read);

@@ -1,4 +1,4 @@
-// dsl::exp2_scaled, over the bit patterns of all it is for.
+// dsl::exp2_scaled and dsl::power_of_4, over the bit patterns of all they are for.
 #include <algorithm>
 #include <cmath>
 
@@ -93,6 +93,31 @@ TEST_P(Exp2, IsNanForEveryNan) {
     const std::vector<float> x = all_kinds_of_nan(), y = exp2(x);
     for (size_t i = 0; i < x.size(); i++)
         EXPECT_TRUE(std::isnan(y[i])) << "NaN of bits " << std::hex << bits_of(x[i]) << " gave " << y[i];
+}
+
+class PowerOf4 : public EachTarget {
+protected:
+    Elementwise power{GetParam(), [](const Halide::Expr &x) { return dsl::power_of_4(x); }};
+};
+
+INSTANTIATE_TEST_SUITE_P(Targets, PowerOf4, ::testing::ValuesIn(runnable_targets()), target_in_test_name);
+
+TEST_P(PowerOf4, IsWithinTwoUlp) {
+    const std::vector<float> x = negatives_down_to(62.5, 1), y = power(x);
+    for (size_t i = 0; i < x.size(); i++)
+        ASSERT_LE(ulps_off(y[i], x[i], 2), 2) << x[i];
+}
+
+TEST_P(PowerOf4, IsZeroFarDownAndOneAtZero) {
+    for (float y : power({-62.8f, -63, -64, -1000, -1e10f, -1e30f, std::numeric_limits<float>::lowest(), -infinity}))
+        EXPECT_EQ(bits_of(y), 0u) << y;
+    EXPECT_EQ(power({0.0f, -0.0f, -std::numeric_limits<float>::denorm_min(), -0.5f, -62.5f}),
+              (std::vector<float>{1, 1, 1, 0.5f, 0x1p-125f}));
+}
+
+TEST_P(PowerOf4, IsNanForEveryNan) {
+    for (float y : power(all_kinds_of_nan()))
+        EXPECT_TRUE(std::isnan(y));
 }
 
 } // namespace

@@ -42,6 +42,33 @@ TEST_P(AttentionNumbers, TemperaturesFromCoolToHot) {
     }
 }
 
+/** A kernel may divide scores by T, or have T come with their weights: on either side of where it changes over, and with a sink. */
+TEST_P(AttentionNumbers, TemperaturesAroundOne) {
+    for (float temperature : {0.7f, 0.75f, 1.0f, 1000.0f, 1100.0f}) {
+        AttentionProblem p = problem(25, large());
+        p.temperature = temperature, p.scale = temperature / 8, p.sinks = Tensor<float>({2});
+        p.sinks->fill(1.5f);
+        expect_right(p);
+    }
+}
+
+/** Scores near the largest float are in range, whatever they are multiplied with to be exponents. */
+TEST_P(AttentionNumbers, ScoresNearTheLargestFloat) {
+    for (float temperature : {0.7f, 0.75f, 1.0f, 2.0f}) {
+        AttentionProblem p = problem(13, 49);
+        p.temperature = temperature, p.scale = 1.0f;
+        p.q.each([i = int64_t(0), d = p.dim()](float &x) mutable { x = i++ % d == 0 ? 0x1p64f : 0.0f; });
+        // Scores of 3.2e38, and one of 3.3e38.
+        p.k.each([i = int64_t(0), d = p.dim()](float &x) mutable {
+            const int64_t channel = i % d, key = i++ / d % 49;
+            x = channel > 0 ? 0.0f : key == 7 ? 0x1.fp63f : 0x1.ep63f;
+        });
+        const AttentionRun run = run_attention(kernel(), p);
+        ASSERT_TRUE(run.status.ok()) << run.status.message;
+        EXPECT_TRUE(agrees(to_double(run.out), attention_in_double(p).out, {1e-6})) << "temperature " << temperature;
+    }
+}
+
 TEST_P(AttentionNumbers, ATemperatureNearZeroPicksTheLargest) {
     for (float temperature : {1e-30f, 1e-37f}) {
         AttentionProblem p = problem(25, 49);

@@ -60,6 +60,10 @@ private:
         conditions += inside;
         IRVisitor::visit(op);
     }
+    void visit(const Internal::Call *op) override {
+        conditions += inside && op->is_intrinsic(Internal::Call::if_then_else);
+        IRVisitor::visit(op);
+    }
 };
 
 TEST(UnswitchLoops, TheConditionStandsBeforeTwoLoops) {
@@ -134,6 +138,37 @@ TEST(UnswitchLoops, ConditionsOfValuesThatReadAFunc) {
             for (int i = 0; i < 8; i++)
                 EXPECT_EQ(got(i, t), (t % 2 ? 120 + 16 * i : 360 - 16 * i) * (sign > 0 ? 2 : 1)) << "row " << i << ", tile " << t;
     }
+}
+
+// A condition that is the same for all lanes of a vector, in the definition of a Func.
+TEST(UnswitchLoops, ConditionsOfWholeVectorsInAPureDefinition) {
+    const Var x("x"), row("row");
+    Param<int> doubled("doubled");
+    Func sum("sum");
+    sum(x, row) = attune::dsl::branch(doubled != 0, 2 * (x + row), x - row);
+    sum.reorder(row, x).bound(row, 0, 8).vectorize(row, 4).unroll(row);
+    Pipeline p(sum);
+    p.add_custom_lowering_pass(new attune::schedules::UnswitchLoops(sum, attune::schedules::UnswitchLoops::pure));
+    const Loops loops = Loops::of(p, {doubled}, sum.name() + ".s0.x");
+    EXPECT_EQ(loops.loops, 2);
+    EXPECT_EQ(loops.conditions, 0);
+    for (int twice : {0, 1}) {
+        doubled.set(twice);
+        Buffer<int> got = p.realize({5, 8});
+        for (int r = 0; r < 8; r++)
+            for (int i = 0; i < 5; i++)
+                EXPECT_EQ(got(i, r), twice ? 2 * (i + r) : i - r) << i << ", " << r;
+    }
+}
+
+// Scores that are exponents already, and others, have loops of their own for their weights.
+TEST(UnswitchLoops, FlashHasLoopsForScoresThatAreExponents) {
+    attune::test::Flash flash(64);
+    if (!flash.blocking.scores_as_exponents) GTEST_SKIP() << "not on this class of CPUs";
+    const std::vector<Argument> arguments = flash.jit.pipeline.infer_arguments();
+    const Loops weights = Loops::of(flash.jit.pipeline, arguments, flash.attention.partial.weight.name() + ".s0.");
+    EXPECT_GE(weights.loops, 2);
+    EXPECT_EQ(weights.conditions, 0);
 }
 
 // What only some rows of a tile are multiplied with has loops of its own in both products.
