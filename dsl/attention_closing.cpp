@@ -23,13 +23,13 @@ Expr closing(const AttentionInputs &in, const Expr &which, const Expr &maximum, 
     Expr none = strict_equal(sum, 0.0f);
     Expr tempered = select(none, masked_score(), tempered_score(maximum, in.temperature));
     const Expr sink = sink_of(in, query_head);
-    const auto [joint, factor, denominator] = join_sink(tempered, sum, sink);
+    const SinkJoined joined = join_sink(tempered, sum, sink);
     // A sink takes all of a row without keys, whatever number it is.
     auto closed = [&](const Expr &without, const Expr &value) {
-        return select(none && attends == 0, without, strict_equal(denominator, 0.0f), nan_value(), value);
+        return select(none && attends == 0, without, strict_equal(joined.sum, 0.0f), nan_value(), value);
     };
-    return branch(which == int(Fold::factor), closed(0.0f, factor * in.dropout.scale() / denominator),
-                  closed(sink, joint + natural_log(denominator)));
+    return branch(which == int(Fold::factor), closed(0.0f, joined.factor * in.dropout.scale() / joined.sum),
+                  closed(sink, joined.joint + natural_log(joined.sum)));
 }
 
 Expr guarded_value(const Expr &value, const Expr &score, const Expr &kept) {

@@ -60,20 +60,21 @@ Status RunCache::fill_numbers(const AttentionShape &s) {
     return {};
 }
 
-Status RunCache::check_ring(const IntervalTable &table, const AttentionShape &s) const {
+Status RunCache::check_ring(const MaskProgram &program, const AttentionShape &s, Call &call) const {
     if (!args_.cache || !args_.cache->ring) return {};
     const int64_t capacity = cache_capacity(*args_.cache);
     for (int64_t b = 0; b < s.batch; ++b) {
-        const int64_t left = lengths_.data()[b] - capacity, tokens = read_integer(args_.cache->lengths, b) + s.new_keys;
+        // By positions in the whole sequence: among a kernel's keys none stands for a token before first(b).
+        const int64_t tokens = read_integer(args_.cache->lengths, b) + s.new_keys, left = tokens - capacity;
         if (left <= 0) continue; // nothing has been overwritten yet
-        for (int64_t h = 0; h < (table.head_stride != 0 ? s.heads : 1); ++h)
-            for (int64_t i = 0; i < (table.row_stride != 0 ? s.queries : 1); ++i) {
-                const int32_t *row = table.data + b * table.batch_stride + h * table.head_stride + i * table.row_stride;
-                ATTUNE_REQUIRE(row[0] >= left || row[0] >= row[1],
-                               "query {} of batch item {} attends to token {}; the ring of {} tokens has {} to {} left: a window and a "
-                               "capacity of at least window(W, 0) and the {} new tokens are needed",
-                               i, b, row[0] + tokens - lengths_.data()[b], capacity, tokens - capacity, tokens - 1, s.new_keys);
-            }
+        MaskInput input = {1, 1, s.queries, tokens};
+        input.offset = offsets_.data()[b], input.params = args_.params;
+        FirstKey first = {};
+        ATTUNE_TRY(find_first_key(program, input, call, first));
+        ATTUNE_REQUIRE(first.key >= left,
+                       "query {} of batch item {} attends to token {}; the ring of {} tokens has {} to {} left: a window and a "
+                       "capacity of at least window(W, 0) and the {} new tokens are needed",
+                       first.row, b, first.key, capacity, left, tokens - 1, s.new_keys);
     }
     return {};
 }

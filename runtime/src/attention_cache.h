@@ -43,8 +43,8 @@ public:
     int64_t offset() const { return offset_; }
     int64_t start() const { return start_; }
 
-    /** An error if a row of the table attends to a token that the ring has overwritten. */
-    Status check_ring(const IntervalTable &table, const AttentionShape &shape) const;
+    /** An error if some query attends to a token that the ring has overwritten. */
+    Status check_ring(const MaskProgram &program, const AttentionShape &shape, Call &call) const;
 
 private:
     Status fill_numbers(const AttentionShape &shape);

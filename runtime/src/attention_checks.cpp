@@ -86,6 +86,8 @@ Status check_operands(const attune_attention_plan &plan, const attune_attention_
     ATTUNE_TRY(check_shape(shape, args));
     ATTUNE_TRY(check_cache(plan, args, shape));
     if (args.cache) shape.keys = cache_keys(*args.cache);
+    ATTUNE_REQUIRE(shape.queries <= most_tokens - shape.keys, "there are {} queries and {} keys; together they must be at most {}",
+                   shape.queries, shape.keys, most_tokens);
     return check_count("the score of all heads, queries and keys", {shape.batch, shape.heads, shape.queries, shape.keys});
 }
 

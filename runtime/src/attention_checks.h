@@ -9,6 +9,9 @@
 
 namespace attune::runtime {
 
+/** N + M at most. Kernels count both in 32 bits, in whole tasks, blocks and chunks, of which none has as many tokens as are left here. */
+constexpr int64_t most_tokens = INT32_MAX - 65535;
+
 struct AttentionShape {
     int64_t batch;
     int64_t heads;    // Hq

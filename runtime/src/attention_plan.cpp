@@ -152,7 +152,8 @@ extern "C" void attune_attention_plan_destroy(attune_attention_plan *plan) { del
 
 extern "C" const attune_kernel *attune_attention_plan_kernel_for(const attune_attention_plan *plan, int64_t queries, int64_t heads,
                                                                  int64_t kv_heads, int64_t keys) {
-    if (!plan || queries < 0 || keys < 0 || kv_heads < 1 || heads < kv_heads) return nullptr;
+    if (!plan || queries < 0 || keys < 0 || kv_heads < 1 || heads < kv_heads || heads % kv_heads != 0) return nullptr;
+    if (keys > attune::runtime::most_tokens || queries > attune::runtime::most_tokens - keys) return nullptr;
     attune::runtime::AttentionShape shape = {};
     shape.queries = queries, shape.heads = heads, shape.kv_heads = kv_heads, shape.keys = keys;
     return &attune::runtime::kernel_for(*plan, {}, shape);

@@ -46,13 +46,16 @@ public:
         ATTUNE_TRY(integers_.fill(plan_, args_, s_));
         ATTUNE_TRY(place_lse());
         ATTUNE_TRY(masks_.fill(plan_, args_, s_));
-        ATTUNE_TRY(cache_.check_ring(masks_.table(), s_));
+        ATTUNE_TRY(cache_.check_ring(plan_.program, s_, call_));
         ATTUNE_TRY(operands_.fill(plan_, cache_, s_));
         ATTUNE_TRY(pages_.fill(cache_.cache(), s_));
         if (cache_.cache()) append(*cache_.cache(), operands_.placed_k(), args_.v);
         ATTUNE_TRY(run_attention());
         if (args_.weights) ATTUNE_TRY(run_weights(*args_.weights, 0));
-        return args_.scores ? run_weights(*args_.scores, args_.score_stage) : Status();
+        if (!args_.scores) return {};
+        ATTUNE_TRY(run_weights(*args_.scores, args_.score_stage));
+        if (cache_.cache()) clear_past_tokens(*args_.scores);
+        return {};
     }
 
     /** The new tokens into the cache, and no more. */
@@ -105,6 +108,16 @@ private:
         *next++ = lse.get();
         *next++ = weights.get();
         return run_kernel(*plan_.weights_kernel, arguments, call_);
+    }
+
+    /** Where a cache has no key of an item's there is no score: not that of another item's keys, which the kernel reads. */
+    void clear_past_tokens(const attune_tensor &scores) const {
+        for (int64_t b = 0; b < s_.batch; ++b)
+            for (int64_t h = 0; h < s_.heads; ++h)
+                for (int64_t i = 0; i < s_.queries; ++i) {
+                    float *row = static_cast<float *>(scores.data) + b * scores.stride[0] + h * scores.stride[1] + i * scores.stride[2];
+                    std::fill(row + read_integer(*args_.key_lengths, b), row + s_.keys, -std::numeric_limits<float>::infinity());
+                }
     }
 
     const attune_attention_plan &plan_;

@@ -30,12 +30,13 @@ std::string text_of(const char *compiled, const char *given) {
     return is_given(text) ? text : "";
 }
 
-/** The schedule to name, "" for the one that attune_add_kernel takes by itself. On ATTUNE_CUDA no kernel has been chosen yet. */
+/** The schedule to name, "" for the one that attune_add_kernel takes by itself. On ATTUNE_CUDA no kernel has been chosen yet. Kernels that
+ * decode have no mask compiled in. */
 std::string schedule_of(const attune_attention_desc &desc, const attune_attention_plan &plan) {
     const bool cuda = plan.device == ATTUNE_CUDA;
     const std::string usual = !cuda ? default_schedule : desc.dtype == ATTUNE_F32 ? "simt" : "mma";
     const char *schedule = plan.kernel ? plan.kernel->schedule : desc.schedule;
-    return !schedule || schedule == usual ? "" : schedule;
+    return !schedule || schedule == usual || std::strcmp(schedule, "decode") == 0 ? "" : schedule;
 }
 
 /** What to write so that everything the plan asks for is compiled in. */
@@ -59,10 +60,12 @@ std::string kernel_line(const attune_attention_desc &desc, const attune_attentio
 Status check_run_time_mask(const attune_attention_desc &desc, const attune_attention_plan &plan) {
     const text::MaskNode *term = first_without_intervals(plan.run_time_mask);
     if (!term) return {};
-    const bool tensor = term->kind == text::MaskKind::tensor;
-    return fail(ATTUNE_UNSUPPORTED,
-                "{} of the mask \"{}\" runs compiled in alone; write {} in CMake, and hand the plan my_attention_kernel",
-                tensor ? "tensor under | or !" : text::name_of(term->kind), in_one_line(desc.mask), kernel_line(desc, plan));
+    const char *name = term->kind == text::MaskKind::tensor ? "tensor under | or !" : text::name_of(term->kind);
+    if (desc.cache_dtype == ATTUNE_I8)
+        return fail(ATTUNE_UNSUPPORTED, "{} of the mask \"{}\" must be compiled in, and no such kernel reads a cache of i8", name,
+                    in_one_line(desc.mask));
+    return fail(ATTUNE_UNSUPPORTED, "{} of the mask \"{}\" must be compiled in; write {} in CMake, and hand the plan my_attention_kernel",
+                name, in_one_line(desc.mask), kernel_line(desc, plan));
 }
 
 /** On ATTUNE_CUDA: one window and lengths. What else there is a kernel may have compiled in, but for maps of blocks. */

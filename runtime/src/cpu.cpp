@@ -22,6 +22,12 @@ bool is_zen5() {
     return family >= 0x1a;
 }
 
+/** Asked of CPUID: clang before 15 doesn't know the name. */
+bool has_avx_vnni() {
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax >> 4 & 1) != 0;
+}
+
 /** Whether the CPU has tiles and multiplies those of bf16, the operating system saves them, and lets this process use them: Linux gives
  * them to those that ask. Asked once, for all threads. True too where the program emulates them. */
 bool has_tiles() {
@@ -40,7 +46,7 @@ bool has_tiles() {
  * there. */
 bool has_extension(std::string_view feature) {
     if (feature == "avx512_cannonlake") return __builtin_cpu_supports("avx512ifma") && __builtin_cpu_supports("avx512vbmi");
-    if (feature == "avx512_zen5") return has_extension("avx512_zen4") && __builtin_cpu_supports("avxvnni") && is_zen5();
+    if (feature == "avx512_zen5") return has_extension("avx512_zen4") && has_avx_vnni() && is_zen5();
     if (feature == "avx512_sapphirerapids") return has_extension("avx512_zen4") && has_tiles();
     if (feature == "avx512_zen4")
         return has_extension("avx512_cannonlake") && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16") &&

@@ -45,6 +45,27 @@ struct Evaluator {
     size_t row(int64_t index, const Interval *&keys) const { return evaluate(mask, index, stack, keys); }
 };
 
+class EvaluatorMemory {
+public:
+    explicit EvaluatorMemory(Call &call) : bands_(call), stack_(call) {}
+
+    Status allocate(const MaskProgram &program, const MaskInput &input) {
+        const MaskRoom room = measure(program, program.depends_on_documents ? input.documents->largest() : 0,
+                                      program.depends_on_blocks ? input.blocks->largest() : 0);
+        if (!bands_.allocate(program.band_count) || !stack_.allocate(room.stack_size))
+            return out_of_memory("the mask", static_cast<int64_t>(room.stack_size * sizeof(Interval)));
+        most_intervals_ = room.most_intervals;
+        return {};
+    }
+    Evaluator evaluator(const MaskProgram &program) { return {{program, bands_.data(), {}, {}, 0}, bands_.data(), stack_.data()}; }
+    size_t most_intervals() const { return most_intervals_; }
+
+private:
+    Scratch<Band> bands_;
+    Scratch<Interval> stack_;
+    size_t most_intervals_ = 0;
+};
+
 /** Calls visit() for each table, with the evaluator at its item and head. */
 template <typename Visit> void for_each_table(Evaluator &evaluator, const MaskInput &input, const Extents &extents, const Visit &visit) {
     for (int64_t item = 0; item < extents.items; ++item)
@@ -112,21 +133,31 @@ Status describe(const Extents &extents, size_t width, IntervalTable &table) {
 
 Status build_interval_table(const MaskProgram &program, const MaskInput &input, Call &call, Scratch<int32_t> &memory,
                             IntervalTable &table) {
-    const MaskRoom room = measure(program, program.depends_on_documents ? input.documents->largest() : 0,
-                                  program.depends_on_blocks ? input.blocks->largest() : 0);
-    Scratch<Band> bands(call);
-    Scratch<Interval> stack(call);
-    if (!bands.allocate(program.band_count) || !stack.allocate(room.stack_size))
-        return out_of_memory("the mask", static_cast<int64_t>(room.stack_size * sizeof(Interval)));
-    Evaluator evaluator = {{program, bands.data(), {}, {}, 0}, bands.data(), stack.data()};
+    EvaluatorMemory evaluator_memory(call);
+    ATTUNE_TRY(evaluator_memory.allocate(program, input));
+    Evaluator evaluator = evaluator_memory.evaluator(program);
     const Extents extents = extents_of(program, input);
-    const size_t width = room.most_intervals <= 1 ? 1 : count_intervals(evaluator, input, extents);
+    const size_t width = evaluator_memory.most_intervals() <= 1 ? 1 : count_intervals(evaluator, input, extents);
     ATTUNE_TRY(describe(extents, width, table));
     const auto size = static_cast<size_t>(extents.items * extents.heads * extents.rows * 2) * width;
     if (!memory.allocate(size)) return out_of_memory("the mask's table of intervals", static_cast<int64_t>(size * sizeof(int32_t)));
     static_assert(sizeof(Interval) == 2 * sizeof(int32_t), "the table is made of intervals");
     write_table(evaluator, input, extents, width, reinterpret_cast<Interval *>(memory.data()));
     table.data = memory.data();
+    return {};
+}
+
+Status find_first_key(const MaskProgram &program, const MaskInput &input, Call &call, FirstKey &first) {
+    EvaluatorMemory memory(call);
+    ATTUNE_TRY(memory.allocate(program, input));
+    Evaluator evaluator = memory.evaluator(program);
+    evaluator.begin(input, 0, 0);
+    first = {input.keys, 0};
+    const int64_t rows = std::min(extents_of(program, input).rows, input.queries);
+    for (int64_t i = 0; i < rows; ++i) {
+        const Interval *keys = nullptr;
+        if (evaluator.row(i, keys) > 0 && keys->begin < first.key) first = {keys->begin, i};
+    }
     return {};
 }
 

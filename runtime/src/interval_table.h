@@ -39,4 +39,11 @@ struct IntervalTable {
 /** Works out the table in `memory`, which it stays in. */
 Status build_interval_table(const MaskProgram &program, const MaskInput &input, Call &call, Scratch<int32_t> &memory, IntervalTable &table);
 
+/** The least key that any row attends to, and the first row that does; M where none attends to any. For one item and head. */
+struct FirstKey {
+    int64_t key;
+    int64_t row;
+};
+Status find_first_key(const MaskProgram &program, const MaskInput &input, Call &call, FirstKey &first);
+
 } // namespace attune::runtime

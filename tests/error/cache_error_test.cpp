@@ -1,4 +1,5 @@
 // One test for each bad argument of a cache.
+#include <cmath>
 #include <cstring>
 
 #include "error_test.h"
@@ -57,6 +58,22 @@ TEST(CacheErrorControl, TheGoodCallRuns) {
             EXPECT_FALSE(good.out.untouched());
             EXPECT_EQ(good.cache_k(table ? 4 : 0, 0, 1, 0), 1); // the first new token of item 0
         }
+}
+
+/** Of 8 and 5 tokens of 12: what the kernel reads past them may be another item's. */
+TEST(CacheErrorControl, ScoresPastTheTokensAreNone) {
+    for (const attune_score_stage stage : {ATTUNE_SCORES_SCALED, ATTUNE_SCORES_CAPPED, ATTUNE_SCORES_MASKED}) {
+        Good good;
+        good.cache_k.fill(2), good.cache_v.fill(2);
+        good.args.scores = &good.weights_view, good.args.score_stage = stage;
+        ASSERT_EQ(good.run(), ATTUNE_OK) << attune_error_message();
+        for (int64_t b = 0; b < 2; b++)
+            for (int64_t j = 0; j < 12; j++) {
+                const float score = good.weights(b, 3, 2, j); // of the last query, whose window is 5 tokens
+                const bool scored = stage == ATTUNE_SCORES_MASKED ? j >= (b == 0 ? 3 : 0) : true;
+                EXPECT_EQ(std::isfinite(score), scored && j < (b == 0 ? 8 : 5)) << "item " << b << ", key " << j << ": " << score;
+            }
+    }
 }
 
 TEST_P(CacheError, IsNamedAndNothingIsWritten) {
@@ -123,7 +140,19 @@ const BadCall<Good> number_errors[] = {
     {"BottomRightOfAPosition", [](Good &g) { g.desc.position = "rotary(half, bottom_right)"; }, {"bottom_right", "cache"}},
     {"RingWithoutAWindow",
      [](Good &g) { make_ring(g), g.desc.mask = "causal", g.lengths(0) = 40; },
-     {"query 0 of batch item 0", "token 24", "ring of 12", "31 to 42"}},
+     {"query 0 of batch item 0", "token 0", "ring of 12", "31 to 42"}},
+    {"RingWithoutAWindowAfterWholeRounds",
+     [](Good &g) { make_ring(g), g.desc.mask = "causal", g.lengths(0) = 21; },
+     {"query 0 of batch item 0", "token 0", "ring of 12", "12 to 23"}},
+    {"RingWithAWindowTooWideAfterWholeRounds",
+     [](Good &g) { make_ring(g), g.desc.mask = "window(10, 0)", g.lengths(0) = 21; },
+     {"query 0 of batch item 0", "token 11", "ring of 12", "12 to 23"}},
+    {"RingWithAQueryBeforeAllThatIsLeft",
+     [](Good &g) {
+         make_ring(g), g.desc.mask = "window(1, 0)", g.lengths.fill(40), g.offsets(0) = 40, g.offsets(1) = 2;
+         g.args.offsets = &g.offsets_view;
+     },
+     {"query 0 of batch item 1", "token 1", "ring of 12", "31 to 42"}},
     {"RingWithAWindowTooWide",
      [](Good &g) { make_ring(g), g.desc.mask = "causal & window(10, 0)", g.lengths(1) = 40; },
      {"query 0 of batch item 1", "token 30", "ring of 12", "31 to 42"}},

@@ -128,6 +128,8 @@ TEST(DecodeChoice, IsMadeForFewQueries) {
     EXPECT_STREQ(plan->kernel_for(1, 32, 32, 64)->schedule, "decode");
     EXPECT_STREQ(plan->kernel_for(1, 32, 8, 64)->schedule, "decode");
     EXPECT_STREQ(plan->kernel_for(1024, 8, 8, 64)->schedule, "flash");
+    EXPECT_EQ(plan->kernel_for(1, 3, 2, 64), nullptr);
+    EXPECT_EQ(plan->kernel_for(1, 2, 2, int64_t{1} << 31), nullptr);
     EXPECT_STREQ(plan->kernel().schedule, "flash");
     for (const char *named : {"decode", "flash"}) {
         desc.schedule = named;

@@ -260,7 +260,7 @@ TEST(KvCache, RefusesDescriptionsBySentence) {
     };
     EXPECT_EQ(sentence([](KvCacheDesc &d) { d.dtype = ATTUNE_I32; }),
               "desc.dtype is 4; it must be ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16 or ATTUNE_I8");
-    EXPECT_EQ(sentence([](KvCacheDesc &d) { d.layers = 0; }), "desc.layers is 0; it must be 1 or more");
+    EXPECT_EQ(sentence([](KvCacheDesc &d) { d.layers = 0; }), "desc.layers is 0; it must be 1 to 536870911");
     EXPECT_EQ(sentence([](KvCacheDesc &d) { d.kv_heads = 0; }), "desc.kv_heads is 0; it must be 1 to 1073741823");
     EXPECT_EQ(sentence([](KvCacheDesc &d) { d.pages = -1; }), "desc.pages is -1; it must be 1 to 1073741823");
     EXPECT_NE(sentence([](KvCacheDesc &d) { d.pages = d.capacity = d.page_tokens = 1 << 29; }), "");

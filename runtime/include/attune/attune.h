@@ -2,7 +2,8 @@
  *
  * Tensors are described by `attune_tensor`; nothing is owned or copied. Every function checks its arguments before any
  * kernel runs and returns an `attune_status`; `attune_error_message` then gives one sentence that names the argument, its
- * value and the limit. Nothing is written to an output when a call fails. No function aborts or throws.
+ * value and the limit. Nothing is written to an output when a call is refused so; only where a thread pool of the caller's own fails in
+ * the middle of a kernel is a part. No function aborts or throws.
  *
  * Structs that may grow begin with `struct_size`: initialise them with the ATTUNE_..._INIT macros, or set it to sizeof.
  */
@@ -203,7 +204,7 @@ typedef struct attune_attention_args {
     attune_tensor q, k, v, out;
     const attune_tensor *lse;     /* optional output, f32 [B,Hq,N]: log-sum-exp of the scores entering softmax */
     const attune_tensor *weights; /* optional output, f32 [B,Hq,N,M]: after dropout */
-    const attune_tensor *scores;  /* optional output, f32 [B,Hq,N,M]: the scores at `score_stage` */
+    const attune_tensor *scores;  /* optional output, f32 [B,Hq,N,M]: the scores at `score_stage`; past a cache's tokens -inf */
     attune_score_stage score_stage;
     const attune_tensor *boolean_mask; /* optional, ATTUNE_BOOL, rank 4, each axis full or 1 of [B,Hq,N,M]: true attends */
     const attune_tensor *bias;         /* optional, f32, rank 4, likewise; added to the scores; -inf masks */
