@@ -89,7 +89,7 @@ struct Blocking {
     bool scores_in_place = false; // products of q and k are added up where scores are stored, not in Scores::dot
     // Whether maxima are taken as scores are made, where nothing changes them, and sums as weights are, by loops that the schedule joins.
     bool maxima_with_scores = false, sums_with_weights = false;
-    // Of f32: whether scores that nothing changes are made as exponents of 4, which saves weights a product. See scored_by_exponent().
+    // Not with pairs; of f32: whether scores that nothing changes are made as exponents of 4, which saves weights a product. See scored_by_exponent().
     bool scores_as_exponents = false;
     int lanes_apart = 0;       // keys of a panel whose maxima, and packed ones whose sums, are kept apart; divides both; 0: all
     bool asks_ahead = false;   // each task asks for the memory of the next

@@ -31,7 +31,7 @@ Expr AttentionInputs::changes_scores() const {
 
 Expr scored_by_exponent(const AttentionInputs &in, const Blocking &blocking) {
     // Products of 16-bit numbers are exact, unless those of q are rounded once more.
-    const bool exact = blocking.products.pairs || in.query.type() != Halide::Float(32);
+    const bool exact = in.query.type() != Halide::Float(32);
     if (!blocking.scores_as_exponents || exact) return Halide::Internal::const_false();
     // Below, a score that is in range might not be any more; above, numbers of q would lose digits to the lower end of theirs.
     const float least = 0.75f, most = 1024.0f;

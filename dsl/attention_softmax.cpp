@@ -106,10 +106,9 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
     over_all(b.maximum) = masked_score();
     over_all(b.maximum) = max(over_all(b.maximum), by_lane(b.lane_maximum, b.lanes));
 
-    const Expr base2 = exponent_scale(in, blocking);
     const Halide::Var which("which");
     auto of_exponent = [&](const Expr &which) -> Halide::FuncRef { return b.exponent(row, which, tile, block, head, batch); };
-    if (products.pairs) of_exponent(which) = exponent(which, over_all(b.maximum), base2);
+    if (products.pairs) of_exponent(which) = exponent(which, over_all(b.maximum), exponent_scale(in, blocking));
     auto pair_weight = [&](const Expr &key) {
         return exp2_half_to_bfloat16(score(key) * of_exponent(BlockState::row_scale) - of_exponent(BlockState::row_reference));
     };

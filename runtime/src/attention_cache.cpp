@@ -63,7 +63,7 @@ Status RunCache::fill_numbers(const AttentionShape &s) {
 Status RunCache::check_ring(const MaskProgram &program, const AttentionShape &s, Call &call) const {
     if (!args_.cache || !args_.cache->ring) return {};
     const int64_t capacity = cache_capacity(*args_.cache);
-    for (int64_t b = 0; b < s.batch; ++b) {
+    for (int64_t b = 0; b < (uniform_ ? std::min<int64_t>(s.batch, 1) : s.batch); ++b) {
         // By positions in the whole sequence: among a kernel's keys none stands for a token before first(b).
         const int64_t tokens = read_integer(args_.cache->lengths, b) + s.new_keys, left = tokens - capacity;
         if (left <= 0) continue; // nothing has been overwritten yet

@@ -15,7 +15,6 @@ namespace attune::runtime {
 namespace {
 
 constexpr const char *default_schedule = "flash";
-constexpr const char *decode_schedule = "decode";
 constexpr const char *weights_schedule = "vectorized";
 
 Status check_width(const char *name, int64_t width) {

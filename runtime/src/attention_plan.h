@@ -32,6 +32,8 @@ namespace attune::runtime {
 
 struct AttentionShape;
 
+constexpr const char *decode_schedule = "decode";
+
 /** The kernel that runs these arguments. Which one depends on N, M, the heads of a group and what is asked for, and so never on batch or
  * threads. */
 const attune_kernel &kernel_for(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &shape);

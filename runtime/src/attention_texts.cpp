@@ -36,7 +36,7 @@ std::string schedule_of(const attune_attention_desc &desc, const attune_attentio
     const bool cuda = plan.device == ATTUNE_CUDA;
     const std::string usual = !cuda ? default_schedule : desc.dtype == ATTUNE_F32 ? "simt" : "mma";
     const char *schedule = plan.kernel ? plan.kernel->schedule : desc.schedule;
-    return !schedule || schedule == usual || std::strcmp(schedule, "decode") == 0 ? "" : schedule;
+    return !schedule || schedule == usual || std::strcmp(schedule, decode_schedule) == 0 ? "" : schedule;
 }
 
 /** What to write so that everything the plan asks for is compiled in. */

@@ -45,6 +45,7 @@ struct Evaluator {
     size_t row(int64_t index, const Interval *&keys) const { return evaluate(mask, index, stack, keys); }
 };
 
+/** What an evaluator works in. */
 class EvaluatorMemory {
 public:
     explicit EvaluatorMemory(Call &call) : bands_(call), stack_(call) {}

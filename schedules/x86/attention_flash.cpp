@@ -335,7 +335,7 @@ dsl::Blocking flash_blocking(const Machine &machine, int head_dim, const Halide:
     if (machine.bfloat16_tiles) blocking.scores_in_place = true, blocking.lanes_apart = 4, blocking.values_together = tile_words;
     blocking.maxima_with_scores = !machine.bfloat16_tiles;
     // Measured: 1.8 % less time at D 64 with AVX-512; with AVX2, whose registers are few, LLVM spills more in the products, 2 % slower.
-    blocking.scores_as_exponents = machine.float_lanes >= 16;
+    blocking.scores_as_exponents = machine.float_lanes >= 16 && !products.pairs;
     // A panel's weights are a loop of their own then. Measured on Zen 4: 12 keys in vectors of 16 gain 1 %, 4 in vectors of 8 lose 4 %.
     const int long_panel = 12;
     if (!machine.bfloat16_tiles && tiles.keys_per_panel >= long_panel) {

@@ -70,7 +70,7 @@ TEST(CacheErrorControl, ScoresPastTheTokensAreNone) {
         for (int64_t b = 0; b < 2; b++)
             for (int64_t j = 0; j < 12; j++) {
                 const float score = good.weights(b, 3, 2, j); // of the last query, whose window is 5 tokens
-                const bool scored = stage == ATTUNE_SCORES_MASKED ? j >= (b == 0 ? 3 : 0) : true;
+                const bool scored = stage != ATTUNE_SCORES_MASKED || j >= (b == 0 ? 3 : 0);
                 EXPECT_EQ(std::isfinite(score), scored && j < (b == 0 ? 8 : 5)) << "item " << b << ", key " << j << ": " << score;
             }
     }
