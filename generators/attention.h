@@ -9,6 +9,9 @@
 //     };
 //     HALIDE_REGISTER_GENERATOR(Dilated, dilated)
 //
+// A mask or a score may read what a call brings: offsets(batch), lengths(batch) (M where no key lengths are given), params(i), the i-th of
+// the names after PARAMS, query_documents(token, batch), key_documents(token, batch) and attend(key, query, head, batch).
+//
 // One source serves CPUs and GPUs: attune_add_kernel compiles it for the DEVICE and SCHEDULE of its call.
 #pragma once
 

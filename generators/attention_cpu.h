@@ -12,6 +12,7 @@
 #include "dsl/side_output.h"
 #include "generators/bind.h"
 #include "generators/mask_from_text.h"
+#include "generators/named_parameters.h"
 #include "generators/position_from_text.h"
 #include "generators/score_from_text.h"
 #include "schedules/passes.h"
@@ -31,6 +32,7 @@ public:
     Halide::GeneratorParam<Halide::Type> kv_dtype{"kv_dtype", Halide::Handle()}; // of k and v: int8 with scales; a handle: as dtype
     Halide::GeneratorParam<int> head_dim{"head_dim", 0};                         // D; 0: any
     Halide::GeneratorParam<int> value_dim{"value_dim", -1};                      // Dv; 0: any, -1: as head_dim
+    Halide::GeneratorParam<int> param_count{"param_count", -1}; // of a mask in C++: how many `params` have names; -1: any number
 
     using Tensor = Halide::GeneratorInput<Halide::Buffer<void, 4>>; // of type `dtype`: see configure()
     template <typename Type, int rank> using Input = Halide::GeneratorInput<Halide::Buffer<Type, rank>>;
@@ -128,6 +130,7 @@ protected:
         in.heads_per_group = query.dim(2).extent() / key.dim(2).extent();
         in.intervals = {intervals, intervals.dim(1).extent()};
         in.mask = self.compiled_mask(), in.score = self.compiled_score(), in.positioning = self.compiled_positioning();
+        if (param_count >= 0) check_parameters(in.mask, in.score, Halide::Func(params).name(), param_count);
         in.attend = attend, in.bias = bias, in.relative = relative, in.sinks = sinks;
         in.query_position = query_position, in.key_position = key_position;
         in.use_attend = use_attend, in.use_bias = use_bias, in.use_relative = use_relative, in.use_sinks = use_sinks;

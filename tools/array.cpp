@@ -44,7 +44,7 @@ Array make_array(attune_type type, Shape shape, const std::string &subject) {
     constexpr std::size_t alignment = 64; // a cache line, and the widest vector
     const std::size_t size = (static_cast<std::size_t>(array.bytes) / alignment + 1) * alignment;
     array.data.reset(static_cast<unsigned char *>(std::aligned_alloc(alignment, size)));
-    if (!array.data) throw std::bad_alloc();
+    if (!array.data) failure("out of memory: {}, {}, takes {} bytes", subject, shape_text(array.shape), array.bytes);
     return array;
 }
 

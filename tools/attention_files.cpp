@@ -27,7 +27,7 @@ int64_t integer(const Array &array, int64_t index) {
 }
 
 Array read_queries(const std::string &q, std::optional<attune_type> dtype) {
-    if (!dtype) return read_npy(q, {ATTUNE_F32, ATTUNE_F16});
+    if (!dtype) return read_npy(q, {ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16});
     return read_npy(q, {*dtype});
 }
 

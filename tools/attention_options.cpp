@@ -27,7 +27,7 @@ void add_files(CLI::App &app, AttentionOptions &options) {
         ->needs("--scores");
     app.add_option_function<std::string>(
         "--dtype", [&options](const std::string &text) { options.dtype = parse_dtype(text); },
-        "Type of Q, K and V: f32 (<f4), f16 (<f2) or bf16 (<u2 or <V2); f32 or f16 by default, as Q's file says");
+        "Type of Q, K and V: f32 (<f4), f16 (<f2) or bf16 (<u2 or <V2); by default as Q's file says");
 }
 
 void add_cache(CLI::App &app, AttentionOptions &options) {
@@ -42,9 +42,10 @@ void add_cache(CLI::App &app, AttentionOptions &options) {
 }
 
 void add_masks(CLI::App &app, AttentionOptions &options) {
-    add_text(
-        app, "--mask", options.mask,
-        "none, causal, window(L,R), prefix(P), documents, blocks(Q,K), lengths, tensor, each with an alignment if wanted, and ! & | ( )");
+    add_text(app, "--mask", options.mask,
+             "none, causal, window(L,R), prefix(P), documents, blocks(Q,K), lengths, tensor, and ! & | ( ); causal and window may name an "
+             "alignment: "
+             "causal(top_left), window(L,R,bottom_right)");
     add_text(app, "--mask-tensor", options.mask_tensor, "|b1 .npy, true attends; aligned at the right to [B,Hq,N,M], each axis full or 1");
     add_text(app, "--key-lengths", options.key_lengths, "<i4 or <i8 .npy, one length from 0 to M for each batch item");
     add_text(app, "--documents", options.documents, "For the mask's documents: <i4 or <i8 .npy, the document of each key, [M] or [B,M]");

@@ -32,8 +32,8 @@ struct ExplainOptions {
     bool json = false;
 };
 
-/** Who runs the mask: a linked kernel, or the call of CMake's that makes one, if one can be made; on a GPU, why none does. And what it
- * skips at once. */
+/** Who runs the mask: a linked kernel, or the call of CMake's that makes one, if one can be made, or why none does. And what it skips at
+ * once. */
 struct Runner {
     std::string kernel, cmake, refusal;
     BlockSize block;
@@ -67,9 +67,12 @@ Runner runner_of(const ExplainOptions &options) {
         const attune_kernel &kernel = *plan->kernel_for(options.mask.queries, 1, 1, options.mask.keys);
         return {kernel.name, "", "", cuda ? block_on_cuda(kernel.schedule, options.dtype, kernel.head_dim) : flash_block};
     }
-    // On a GPU it may not be the mask that is in the way, and the refusal says whether a kernel of its own would help.
-    const std::string refusal = cuda ? plan.status().message : "";
-    const bool helps = !cuda || refusal.find("attune_add_kernel") != std::string::npos;
+    // It may not be the mask that is in the way. On a GPU the refusal says whether a kernel of its own would help; on a CPU it does where
+    // there is a plan without a mask.
+    desc.mask = "none";
+    const Status without_mask = cuda ? Status() : AttentionPlan::create(desc).status();
+    const std::string refusal = cuda ? plan.status().message : without_mask.message;
+    const bool helps = cuda ? refusal.find("attune_add_kernel") != std::string::npos : without_mask.ok();
     const char *usual =
         options.dtype != ATTUNE_F32 && schedules::fits_tensor_cores(options.head_dim) ? "mma" : "simt"; // of attune_add_kernel
     const auto width = static_cast<int32_t>(options.head_dim);
@@ -115,7 +118,7 @@ void print_json(const ExplainOptions &options, const Grids &grids, const Runner 
         {"attune_add_kernel", named(runner.cmake)},
         {"grid", std::move(grid)},
     };
-    if (options.device == "cuda") report["refusal"] = named(runner.refusal);
+    if (options.device == "cuda" || !runner.refusal.empty()) report["refusal"] = named(runner.refusal);
     fmt::print("{}\n", report.dump(2));
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "commands.h"
 #include "error.h"
@@ -31,8 +31,15 @@ std::string parse_message(const CLI::App &app, const CLI::ParseError &error) {
     std::string name = "attune";
     for (; !command->get_subcommands().empty(); name += " " + command->get_name())
         command = command->get_subcommands().front();
+    const std::vector<const CLI::App *> known = static_cast<const CLI::App *>(command)->get_subcommands({});
+    if (!unknown.empty() && !known.empty() && unknown.front().rfind('-', 0) != 0) {
+        std::vector<std::string> names;
+        for (const CLI::App *each : known)
+            names.push_back(each->get_name());
+        return fmt::format("{} is not a command of {}; there are: {}", unknown.front(), name, fmt::join(names, ", "));
+    }
     if (!unknown.empty()) return fmt::format("{} is not an argument of {}; its --help lists what there is", unknown.front(), name);
-    if (!command->get_subcommands({}).empty()) return fmt::format("{} needs a command; its --help lists them", name);
+    if (!known.empty()) return fmt::format("{} needs a command; its --help lists them", name);
     std::string text = error.what();
     if (error.get_name() == "ArgumentMismatch")
         return fmt::format("{} must be given once, with one value if it takes any", text.substr(0, text.find_first_of(": ")));
@@ -52,6 +59,9 @@ int finish() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 ? 0 :
 void declare(CLI::App &app) {
     app.name("attune");
     app.set_version_flag("--version", "attune " ATTUNE_VERSION);
+    app.footer("Exits with 0; with 2 where an argument or a file that is read is at fault, with 1 where something else failed, such as a "
+               "full disk. One "
+               "sentence on standard error says what.");
     app.require_subcommand(1);
     add_list(app);
     CLI::App *run = app.add_subcommand("run", "Run one operation on .npy files");

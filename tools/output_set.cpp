@@ -1,8 +1,5 @@
 #include "output_set.h"
 
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 
@@ -11,22 +8,12 @@
 
 #include "error.h"
 #include "npy.h"
+#include "temporary_file.h"
 
 namespace attune::tools {
 namespace {
 
 namespace fs = std::filesystem;
-
-/** Errors of creating a file that another path would cure. */
-bool path_is_wrong(int error) {
-    return error == ENOENT || error == ENOTDIR || error == EACCES || error == EPERM || error == EROFS || error == ENAMETOOLONG ||
-           error == ELOOP;
-}
-
-[[noreturn]] void cannot_write(const std::string &path, int error) {
-    const int code = path_is_wrong(error) ? exit_bad_argument : exit_failure;
-    throw CommandError(code, fmt::format("{} can't be written: {}", path, std::strerror(error)));
-}
 
 /** The file that `path` leads to through symbolic links, there or not; empty where there is no such place. */
 fs::path resolve(fs::path path) {
@@ -41,7 +28,7 @@ fs::path resolve(fs::path path) {
     return fs::weakly_canonical(path, error);
 }
 
-/** mkstemp makes files only their owner can read; the finished file gets the mode of the one it replaces, or the usual one. */
+/** A temporary file can be read by its owner alone; the finished one gets the mode of the one it replaces, or the usual one. */
 mode_t finished_mode(const std::string &target) {
     struct stat info {};
     if (::stat(target.c_str(), &info) == 0) return info.st_mode & 07777;
@@ -49,47 +36,6 @@ mode_t finished_mode(const std::string &target) {
     ::umask(mask);
     return 0666 & ~mask;
 }
-
-/** For mkstemp: a hidden file beside the target, of a name of its own length, since the target's may be as long as names can be. */
-std::string temporary_name(const std::string &target) { return (fs::path(target).parent_path() / ".attune.XXXXXX").string(); }
-
-/** A file beside its target, removed unless it was renamed to it. */
-class TemporaryFile {
-public:
-    explicit TemporaryFile(const std::string &target) : name_(temporary_name(target)) {
-        descriptor_ = ::mkstemp(name_.data());
-        if (descriptor_ < 0) cannot_write(target, errno);
-    }
-    ~TemporaryFile() {
-        if (descriptor_ >= 0) ::close(descriptor_);
-        if (!name_.empty()) ::unlink(name_.c_str());
-    }
-    TemporaryFile(const TemporaryFile &) = delete;
-    TemporaryFile &operator=(const TemporaryFile &) = delete;
-
-    void write(const void *data, int64_t size, const std::string &path) {
-        const auto *at = static_cast<const char *>(data);
-        while (size > 0) {
-            const ssize_t put = ::write(descriptor_, at, static_cast<std::size_t>(size));
-            if (put < 0 && errno == EINTR) continue;
-            if (put < 0) cannot_write(path, errno);
-            at += put, size -= put;
-        }
-    }
-    /** Waits until the data is on the disk: a rename must never be seen before it. */
-    void finish(mode_t mode, const std::string &path) {
-        if (::fchmod(descriptor_, mode) != 0 || ::fsync(descriptor_) != 0) cannot_write(path, errno);
-        if (::close(std::exchange(descriptor_, -1)) != 0) cannot_write(path, errno);
-    }
-    void rename_to(const std::string &target, const std::string &path) {
-        if (::rename(name_.c_str(), target.c_str()) != 0) cannot_write(path, errno);
-        name_.clear();
-    }
-
-private:
-    std::string name_;
-    int descriptor_ = -1;
-};
 
 } // namespace
 
@@ -108,20 +54,28 @@ void OutputSet::add(const std::string &option, const std::string &path, const Ar
         bad_argument("{} is {}; its directory must exist", option, path);
     for (const Output &other : outputs_)
         if (other.target == target) bad_argument("{} is {}; {} names the same file", option, path, other.option);
+    const TemporaryFile can_be_made(target.string(), path); // before anything is computed
     outputs_.push_back({option, path, target.string(), array, text});
 }
 
 void OutputSet::commit() {
     std::vector<std::unique_ptr<TemporaryFile>> files;
     for (const Output &output : outputs_) {
-        files.push_back(std::make_unique<TemporaryFile>(output.target));
+        files.push_back(std::make_unique<TemporaryFile>(output.target, output.path));
+        TemporaryFile &file = *files.back();
         const std::string head = output.array ? npy_header(output.array->type, output.array->shape) : *output.text;
-        files.back()->write(head.data(), static_cast<int64_t>(head.size()), output.path);
-        if (output.array) files.back()->write(output.array->data.get(), output.array->bytes, output.path);
-        files.back()->finish(finished_mode(output.target), output.path);
+        file.write(head.data(), static_cast<int64_t>(head.size()));
+        if (output.array) file.write(output.array->data.get(), output.array->bytes);
+        file.finish(finished_mode(output.target));
     }
-    for (std::size_t i = 0; i < files.size(); ++i)
-        files[i]->rename_to(outputs_[i].target, outputs_[i].path);
+    try {
+        for (const auto &file : files)
+            file->place();
+    } catch (...) {
+        for (auto file = files.rbegin(); file != files.rend(); ++file)
+            (*file)->take_back();
+        throw;
+    }
 }
 
 } // namespace attune::tools

@@ -52,7 +52,7 @@ void write_into(const Array &cache, const Array &update, const Array &starts, co
 }
 
 void run_cache_write(const CacheWriteCommand &command) {
-    const Array cache = read_npy(command.cache, {ATTUNE_F32, ATTUNE_F16, ATTUNE_I32, ATTUNE_I64, ATTUNE_BOOL, ATTUNE_I8});
+    const Array cache = read_npy(command.cache, {ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16, ATTUNE_I32, ATTUNE_I64, ATTUNE_BOOL, ATTUNE_I8});
     const Array update = read_npy(command.update, {cache.type});
     require_rank(cache, command.cache, 2, ATTUNE_MAX_RANK);
     require_rank(update, command.update, cache.shape.size(), cache.shape.size());
@@ -72,7 +72,9 @@ void run_cache_write(const CacheWriteCommand &command) {
 void add_run_cache_write(CLI::App &run) {
     CLI::App *app = run.add_subcommand("cache-write", "New tokens of each batch item into a cache (ONNX TensorScatter)");
     const auto command = std::make_shared<CacheWriteCommand>();
-    add_text(*app, "CACHE", command->cache, "Cache: .npy, [B,...,capacity,...], float32, float16, int32, int64 or bool")->required();
+    add_text(*app, "CACHE", command->cache,
+             "Cache: .npy, [B,...,capacity,...], float32, float16, bf16 (<u2 or <V2), int32, int64, int8 or bool")
+        ->required();
     add_text(*app, "UPDATE", command->update, "New tokens: type and shape of CACHE, but for the tokens' axis")->required();
     add_text(*app, "-o,--output", command->output, "Output: the cache with the tokens in it")->required();
     add_text(*app, "--starts", command->starts, "Where each item's first token goes: integers, [B]; 0 by default");

@@ -13,6 +13,7 @@
 #include "dsl/score.h"
 #include "generators/bind.h"
 #include "generators/mask_from_text.h"
+#include "generators/named_parameters.h"
 #include "generators/score_from_text.h"
 #include "generators/text_parameters.h"
 
@@ -101,6 +102,7 @@ protected:
             refuse("a position is compiled in; on device cuda attune_rotary applies one to q and k beforehand");
         define_data(), define_ranges(rows);
         made.mask = self.compiled_mask(), made.score = self.compiled_score();
+        check_parameters(made.mask, made.score, params.name(), int(given_params.size()));
         if (made.mask && keys_per_chunk) check_heads(*made.mask);
         for (const text::ScoreTerm &term : score_parameter(score_text).terms) {
             if (term.kind == text::ScoreKind::t5) refuse("score \"" + score_text.value() + "\": t5 can't be compiled in on device cuda");

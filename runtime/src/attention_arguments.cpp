@@ -45,11 +45,6 @@ HalideBuffer block_map_buffer(const PreparedRun &run) {
     return HalideBuffer(map, {run.shape.batch, run.shape.heads, map.extent[2], map.extent[3]});
 }
 
-HalideBuffer lengths_buffer(const PreparedRun &run) {
-    const int32_t *lengths = run.integers.lengths();
-    return HalideBuffer(lengths ? lengths : &zero, ATTUNE_I32, {{run.shape.batch, lengths ? 1 : 0}});
-}
-
 HalideBuffer intervals_buffer(const PreparedRun &run) {
     const IntervalTable &t = run.masks.table();
     const AttentionShape &s = run.shape;
@@ -105,6 +100,7 @@ HalideBuffer scale_buffer(const attune_tensor *scale) {
 Status KernelIntegers::fill(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
     if (!plan.own_kernel) return {}; // prebuilt kernels don't read them
     ATTUNE_TRY(fill_offsets(plan, args, s));
+    keys_ = static_cast<int32_t>(s.keys);
     if (!args.key_lengths) return {};
     if (!lengths_.allocate(static_cast<size_t>(s.batch))) return out_of_memory("key_lengths", s.batch * 4);
     for (int64_t b = 0; b < s.batch; ++b)
@@ -127,7 +123,8 @@ ScoreArguments::ScoreArguments(const PreparedRun &run, bool weights)
     : q_(operand(run, weights, run.args.q, run.operands.placed_q()), 4), k_(keys_of(run, weights), 4), intervals_(intervals_buffer(run)),
       offsets_(run.integers.offsets(), ATTUNE_I32, {{run.shape.batch, run.integers.offset_stride()}}),
       params_(run.args.params ? run.args.params : &zero, ATTUNE_I32, {{std::max(run.args.param_count, 1), 1}}),
-      lengths_(lengths_buffer(run)), query_documents_(documents_buffer(run, run.masks.documents().query_numbers(), run.shape.queries)),
+      lengths_(run.integers.lengths(), ATTUNE_I32, {{run.shape.batch, run.integers.length_stride()}}),
+      query_documents_(documents_buffer(run, run.masks.documents().query_numbers(), run.shape.queries)),
       key_documents_(documents_buffer(run, run.masks.documents().key_numbers(), run.shape.keys)), block_map_(block_map_buffer(run)),
       attend_(score_buffer(run, attend_tensor(run, weights), ATTUNE_BOOL)), bias_(score_buffer(run, run.args.bias, ATTUNE_F32)),
       relative_(relative_buffer(run)), sinks_(or_nothing(run.args.sinks, ATTUNE_F32, 1), {run.shape.heads}),

@@ -13,7 +13,8 @@
 
 namespace attune::runtime {
 
-/** Offsets and key lengths as a kernel with a mask of its own takes them: int32, one or one per batch item. */
+/** Offsets and key lengths as a kernel with a mask of its own takes them: int32, one or one per batch item. Without key lengths each is M:
+ * a mask in C++ may read them in every call, and kernels for CUDA say the same. */
 class KernelIntegers {
 public:
     explicit KernelIntegers(Call &call) : offsets_(call), lengths_(call) {}
@@ -22,13 +23,14 @@ public:
 
     const int32_t *offsets() const { return offsets_.data() ? offsets_.data() : &offset_; }
     int64_t offset_stride() const { return offsets_.data() ? 1 : 0; }
-    const int32_t *lengths() const { return lengths_.data(); } // nullptr: none
+    const int32_t *lengths() const { return lengths_.data() ? lengths_.data() : &keys_; }
+    int64_t length_stride() const { return lengths_.data() ? 1 : 0; }
 
 private:
     Status fill_offsets(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &shape);
 
     Scratch<int32_t> offsets_, lengths_;
-    int32_t offset_ = 0;
+    int32_t offset_ = 0, keys_ = 0;
 };
 
 /** The scales of an int8 cache, [pages, Hkv, S], or what stands in for them: nullptr. */

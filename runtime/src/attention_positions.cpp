@@ -119,10 +119,12 @@ private:
 
 } // namespace
 
+Status check_position(const text::Position &position, int64_t head_dim) {
+    return check_encoding(encoding_of(position, head_dim, nullptr), {"width", "D", "sections", "axes"});
+}
+
 Status check_position_input(const PositionInput &in, bool offset_given) {
     if (!in.position || in.position->kind == PositionKind::none) return check_nothing_given(in);
-    const Encoding encoding = encoding_of(*in.position, in.head_dim, in.position_table);
-    ATTUNE_TRY(check_encoding(encoding, {"width", "D", "sections", "axes"}));
     PositionLimit limit;
     ATTUNE_TRY(check_table(in, limit));
     const bool placed = offset_given || in.queries == in.keys || in.positions || in.position->alignment != Alignment::unnamed;

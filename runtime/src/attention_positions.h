@@ -21,8 +21,11 @@ struct PositionInput {
     const attune_tensor *position_table = nullptr;                      // of the position `learned`: f32 [P, D]
 };
 
-/** Checks all of it before anything runs. Queries need a place among the keys: an offset (`offset_given`: one, or one per item), an
- * alignment named in the position, explicit positions, or N = M. */
+/** Whether heads of D channels can have the position: those that are rotated, their sections and their axes. */
+Status check_position(const text::Position &position, int64_t head_dim);
+
+/** Checks all of it before anything runs, but what check_position() has. Queries need a place among the keys: an offset (`offset_given`:
+ * one, or one per item), an alignment named in the position, explicit positions, or N = M. */
 Status check_position_input(const PositionInput &input, bool offset_given);
 
 /** The tables a kernel with this position compiled in reads, and apply_position: f32 (batch, token, plane, channel), views in `memory` or

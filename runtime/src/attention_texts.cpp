@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "attention_positions.h"
 #include "cuda_mask.h"
 #include "tensor.h"
 
@@ -111,6 +112,8 @@ Status take_position(const attune_attention_desc &desc, attune_attention_plan &p
     text::PositionResult parsed = text::parse_position(text);
     ATTUNE_REQUIRE(parsed.ok(), "{}position, {}", plan.position_compiled_in ? "kernel." : "", parsed.error);
     plan.position = std::move(parsed.position);
+    const Status fits = check_position(plan.position, plan.head_dim);
+    ATTUNE_REQUIRE(fits.ok(), "{}position \"{}\": {}", plan.position_compiled_in ? "kernel." : "", in_one_line(text), fits.message);
     return {};
 }
 

@@ -50,6 +50,7 @@ private:
     void release_pages(Sequence &sequence, int64_t kept);
     void copy_tokens(int32_t from, int32_t to, int64_t tokens);
     void extend(Sequence &sequence, int64_t new_tokens);
+    int64_t pages_of_batch() const;
     void drop_batch();
 
     int32_t layers_ = 0, pools_per_layer_ = 2;

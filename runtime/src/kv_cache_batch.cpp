@@ -74,13 +74,24 @@ void KvCache::drop_batch() {
     batch_.clear(), open_ = false;
 }
 
+/** Pages that drop_batch() would free. */
+int64_t KvCache::pages_of_batch() const {
+    int64_t pages = 0;
+    for (int64_t number : batch_) {
+        const Sequence &sequence = sequences_[static_cast<size_t>(number)];
+        pages += static_cast<int64_t>(sequence.pages.size()) - pages_for(sequence.length);
+    }
+    return pages;
+}
+
 Status KvCache::begin(const int64_t *sequences, int64_t count, int64_t new_tokens) {
     ATTUNE_TRY(check_batch(sequences, count, new_tokens));
-    drop_batch();
     const int64_t needed = pages_needed(sequences, count, new_tokens), columns = pages_for(capacity_);
-    if (needed > free_pages())
+    const int64_t available = free_pages() + pages_of_batch();
+    if (needed > available)
         return fail(ATTUNE_OUT_OF_MEMORY, "the cache has {} free pages of {} tokens; {} sequences with {} new tokens each need {}",
-                    free_pages(), page_tokens_, count, new_tokens, needed);
+                    available, page_tokens_, count, new_tokens, needed);
+    drop_batch();
     batch_.assign(sequences, sequences + count), new_tokens_ = new_tokens;
     lengths_.clear(), table_.assign(static_cast<size_t>(count * columns), 0);
     for (int64_t i = 0; i < count; ++i) {

@@ -39,7 +39,8 @@ class CacheWrite(command.CommandTest):
         self.check(self.normal(2, 3, 5, 4), self.normal(2, 3, 3, 4), "--circular", starts=[4, 13])
 
     def test_types(self):
-        for descr, values in {"<i4": [1, -2, 3, 4], "<i8": [1 << 40, 2, 3, 4], "|b1": [True, False, True, True], "<f2": [0.5, 1, -2, 4]}.items():
+        for descr, values in {"<i4": [1, -2, 3, 4], "<i8": [1 << 40, 2, 3, 4], "|b1": [True, False, True, True], "<f2": [0.5, 1, -2, 4],
+                              "|i1": [1, -2, 127, -128], "<u2": [0x3F80, 1, 0xFFFF, 7]}.items():
             self.check(Array((1, 2, 2), values, descr), Array((1, 1, 2), values[2:], descr), starts=[1])
 
     def test_bad_files(self):

@@ -136,6 +136,14 @@ class Explain(command.CommandTest):
         self.assertEqual((report["kernel"], report["attune_add_kernel"]), (None, line))
         self.assertIn(line, self.run_well("explain", "causal & dilated(2)", "--queries", 8, "--keys", 8, "--head-dim", 96))
 
+    def test_what_else_is_in_the_way(self):
+        environment = {**os.environ, "ATTUNE_CPU": "sse9"}
+        out = self.run_well("explain", "causal", "--queries", 8, "--keys", 8, env=environment)
+        self.assertRegex(out, "kernel   none: .*ATTUNE_CPU is sse9")
+        report = json.loads(self.run_well("explain", "causal", "--queries", 8, "--keys", 8, "--json", env=environment))
+        self.assertEqual((report["kernel"], report["attune_add_kernel"]), (None, None))
+        self.assertIn("sse9", report["refusal"])
+
     def area(self, root, colour):
         """Cells covered by the paths of that colour: all are runs of rectangles, M x y h w v h h -w z."""
         paths = "".join(path.get("d") for path in root.iter(f"{SVG}path") if path.get("fill") == colour)

@@ -68,6 +68,8 @@ class Options(command.CommandTest):
             self.refuse(*arguments, "-z", says="-z")
         for arguments in (("nonsense",), ("run", "nonsense"), ("list", "nonsense"), (*SOFTMAX, "nonsense"), (*ATTENTION, "nonsense"), ("bench", "nonsense")):
             self.refuse(*arguments, says="nonsense")
+        self.refuse("rum", says="rum is not a command of attune; there are: list, run, explain, bench, trace")
+        self.refuse("run", "softmxa", says=("softmxa is not a command of attune run", "softmax"))
 
     def test_words_that_are_missing(self):
         for arguments, missing in [((), "command"), (("run",), "command"), (ATTENTION[:2], "Q"), (ATTENTION[:3], "K"), (ATTENTION[:4], "V"),

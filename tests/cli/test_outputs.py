@@ -1,7 +1,12 @@
 """Output files: they appear whole or not at all, and nothing else is touched."""
 import os
+import pathlib
 import resource
+import signal
 import stat
+import subprocess
+import unittest
+import unittest.mock
 
 import command
 import oracle
@@ -80,9 +85,50 @@ class Outputs(command.CommandTest):
         self.write("x.npy", self.normal(16, 1))  # the weights are 1 KiB, the output and log-sum-exp less
         self.refuse(*self.files, "-o", "o.npy", "--lse", "l.npy", "--weights", "w.npy", says="w.npy", code=1, preexec_fn=limit)
 
+    @unittest.skipUnless(os.geteuid() == 0, "takes other users")
+    def test_an_output_that_may_not_be_replaced_leaves_those_before_it(self):
+        # In such a folder files may be written by all, but replaced by their owner alone.
+        shared, nobody = self.folder / "shared", 65534
+        shared.mkdir(), shared.chmod(0o1777), self.folder.chmod(0o755)
+        for name, owner in (("l.npy", nobody), ("w.npy", 0)):
+            (shared / name).write_bytes(b"old")
+            (shared / name).chmod(0o666), os.chown(shared / name, owner, owner)
+        program = self.folder / "attune"  # which they may not reach where it is
+        program.write_bytes(pathlib.Path(command.ATTUNE).read_bytes()), program.chmod(0o755)
+        outputs = ("-o", "shared/o.npy", "--lse", "shared/l.npy", "--weights", "shared/w.npy")
+        with unittest.mock.patch.object(command, "ATTUNE", str(program)):
+            self.refuse(*self.files, *outputs, says="shared/w.npy can't be written", user=nobody, group=nobody)
+            os.chown(shared / "w.npy", nobody, nobody)
+            self.run_well(*self.files, *outputs, user=nobody, group=nobody)
+        self.assertEqual({path.name for path in shared.iterdir()}, {"o.npy", "l.npy", "w.npy"})
+
+    def test_nothing_is_left_of_what_is_interrupted(self):
+        try:
+            os.close(os.open(self.folder, os.O_TMPFILE | os.O_WRONLY))
+        except OSError:
+            self.skipTest("this file system has no files without a name")
+        (self.folder / "y.npy").write_bytes(b"old")
+        before = self.contents()
+        for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            arguments = (command.ATTUNE, "run", "sinusoidal", "--tokens", "100000", "--dim", "1024", "-o", "y.npy")
+            with subprocess.Popen(arguments, cwd=self.folder) as process:
+                while not any(size > 0 for size in self.sizes_of_nameless_files(process)):
+                    self.assertIsNone(process.poll(), "it ended before it was seen to write")
+                process.send_signal(sign)
+            self.assertEqual(process.returncode, -sign)
+            self.assertEqual(self.contents(), before)
+
+    def sizes_of_nameless_files(self, process):
+        for link in pathlib.Path(f"/proc/{process.pid}/fd").glob("*"):
+            try:
+                if os.readlink(link).startswith(str(self.folder.resolve())) and not link.is_dir(): yield link.stat().st_size
+            except OSError:  # it was closed in between
+                pass
+
     def test_permissions(self):
         for path in ("/proc/y.npy", "/sys/y.npy"):
             self.refuse("run", "softmax", "x.npy", "-o", path, says=path)
+            self.refuse(*self.files, "-o", path, "--schedule", "nonsense", says=path)
         (self.folder / "y.npy").write_bytes(b"old")
         (self.folder / "y.npy").chmod(0o444)
         if os.geteuid() == 0:  # who may write anywhere
@@ -92,7 +138,7 @@ class Outputs(command.CommandTest):
 
     def test_standard_output_that_fills_up(self):
         with open("/dev/full", "w") as full:
-            done = command.subprocess.run([command.ATTUNE, "list"], stdout=full, stderr=command.subprocess.PIPE, text=True)
+            done = subprocess.run([command.ATTUNE, "list"], stdout=full, stderr=subprocess.PIPE, text=True)
         self.assertEqual((done.returncode, done.stderr), (1, "attune: standard output could not be written in full\n"))
 
 

@@ -175,12 +175,16 @@ class Types(Terms):
     def test_bf16(self):
         encode = lambda value: struct.unpack("<I", struct.pack("<f", brain(value)))[0] >> 16
         for descr in ("<u2", "<V2"):
-            self.check_type(descr, encode, 2.0**-7, "--dtype", "bf16")
+            for options in [(), ("--dtype", "bf16")]:
+                self.check_type(descr, encode, 2.0**-7, *options)
 
     def test_refusals(self):
         self.refuse(*self.files("--dtype", "f64"), says=("--dtype is f64", "f32, f16 or bf16"))
         self.refuse(*self.files("--dtype", "f16"), says=("q.npy", "'<f4'", "'<f2'"))
         self.refuse(*self.files("--dtype", "bf16"), says=("q.npy", "'<u2' or '<V2'"))
+        self.write("q.npy", Array(self.q.shape, [1] * len(self.q.values), "<i4"))
+        self.refuse(*self.files(), says=("q.npy", "'<i4'", "'<f4' or '<f2' or '<u2' or '<V2'"))
+        self.write("q.npy", self.q)
         self.write("k.npy", Array(self.k.shape, rounded(self.k.values), "<f2"))
         self.refuse(*self.files(), says=("k.npy", "'<f2'", "'<f4'"))
 

@@ -171,7 +171,7 @@ const Bad shapes[] = {
     {"HeadsInNoGroups",
      [](Good &g) { g.args.k.extent[1] = g.args.v.extent[1] = 3, g.args.k.stride[0] = g.args.v.stride[0] = 0; },
      {"4", "3", "multiple"}},
-    {"HeadDimNotThePlans", [](Good &g) { g.desc.head_dim = 9; }, {"8", "9"}},
+    {"HeadDimNotThePlans", [](Good &g) { g.desc.head_dim = 10; }, {"8", "10"}},
     {"ValueDimNotThePlans", [](Good &g) { g.desc.value_dim = 5; }, {"6", "5"}},
     {"NoPlan", [](Good &g) { g.run_without_plan = true; }, {"plan", "NULL"}},
     {"NoArgs", [](Good &g) { g.args_pointer = nullptr; }, {"args", "NULL"}},

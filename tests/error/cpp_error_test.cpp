@@ -49,6 +49,8 @@ TEST(CppError, TensorViewsTakeStrides) {
     EXPECT_EQ(view.stride[0], 30);
     EXPECT_EQ(view.extent[2], 4);
     EXPECT_EQ(view.type, ATTUNE_F32);
+    const TensorView of_two_strides(x, {2, 3, 4}, {12, 4});
+    EXPECT_NE(softmax(of_two_strides, TensorView(x, {2, 3, 4})).message.find("x.rank is -1"), std::string::npos);
 }
 
 TEST(CppError, TheOtherOperationsGiveStatuses) {

@@ -141,6 +141,10 @@ const Bad texts[] = {
     score("ScoreNumber", "softcap(0)", {"column 9", "softcap"}),
     position("PositionUnknown", "rotray(half)", {"column 1", "rotray", "rotary", "learned", "sinusoidal"}),
     position("PositionLayout", "rotary(quarter)", {"column 8", "quarter", "half", "interleaved"}),
+    position("PositionWiderThanHeads", "rotary(half, width=10)", {"width is 10", "2 to D = 8"}),
+    position("PositionOfOtherSections", "rotary(half, sections=mrope(1, 2))", {"sections", "3", "4"}),
+    position("PositionOfThreeAxes", "rotary(half, axes=3)", {"axes is 3", "4 pairs"}),
+    {"PositionOfOddHeads", [](Good &g) { g.desc.position = "rotary(half)", g.desc.head_dim = 7; }, {"position", "D is 7", "even"}},
 };
 INSTANTIATE_TEST_SUITE_P(Texts, PlanError, ::testing::ValuesIn(texts), bad_call_name<Good>);
 

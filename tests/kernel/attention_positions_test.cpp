@@ -144,6 +144,16 @@ TEST_F(AttentionPositions, LearnedRowsAreReadWhereTheyLie) {
     EXPECT_EQ(key_table.stride[1], 24);
 }
 
+TEST_F(AttentionPositions, RefusesWhatHeadsCannotHave) {
+    const auto expect_refused = [&](const char *position, const char *sentence) {
+        const PositionInput in = input(position, 9, 9);
+        EXPECT_EQ(runtime::check_position(*in.position, in.head_dim).message, sentence);
+    };
+    expect_refused("rotary(half, width=24)", "width is 24; it must be even and 2 to D = 20, or 0 for all of D");
+    expect_refused("rotary(half, axes=3)", "axes is 3; it must divide the 10 pairs of channels rotated");
+    expect_refused("rotary(half, sections=mrope(4, 4))", "sections add up to 8; they must to 10, half of the 20 channels rotated");
+}
+
 TEST_F(AttentionPositions, RefusesWhatHasNoPlace) {
     const auto expect_refused = [&](const PositionInput &in, const char *sentence) {
         EXPECT_EQ(check_position_input(in, false).message, sentence);
@@ -151,10 +161,6 @@ TEST_F(AttentionPositions, RefusesWhatHasNoPlace) {
     expect_refused(input("rotary(half)", 5, 9),
                    "the position names no alignment, and N = 5 differs from M = 9; give an offset or positions, "
                    "or name top_left or bottom_right in rotary");
-    expect_refused(input("rotary(half, width=24)", 9, 9), "width is 24; it must be even and 2 to D = 20, or 0 for all of D");
-    expect_refused(input("rotary(half, axes=3)", 9, 9), "axes is 3; it must divide the 10 pairs of channels rotated");
-    expect_refused(input("rotary(half, sections=mrope(4, 4))", 9, 9),
-                   "sections add up to 8; they must to 10, half of the 20 channels rotated");
     expect_refused(input("learned", 9, 9), "position_table is NULL; the position learned needs one");
     const Tensor<float> rows({8, 20});
     const attune_tensor view = rows.view();

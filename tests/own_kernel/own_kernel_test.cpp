@@ -8,6 +8,7 @@
 #include "own_data_kernel.h"
 #include "own_halves_kernel.h"
 #include "own_lambda_kernel.h"
+#include "own_lengths_kernel.h"
 #include "own_narrow_kernel.h"
 #include "own_narrower_kernel.h"
 #include "own_pattern_kernel.h"
@@ -27,6 +28,17 @@ protected:
         const AttentionRun run = run_own_kernel(kernel, given, std::move(options));
         ASSERT_TRUE(run.status.ok()) << run.status.message;
         expect_agrees_with_oracle(run, p);
+    }
+
+    /** Of a kernel whose weights can't be read: with what C++ compiles in. */
+    static void expect_results(const AttentionRun &run, const AttentionProblem &meant) {
+        ASSERT_TRUE(run.status.ok()) << run.status.message;
+        const AttentionAnswer exact = attention_in_double(meant);
+        Rounding rounding(meant, exact);
+        EXPECT_TRUE(within_rounding(
+            rounding, [&](const RoundingError &allowed) { return agrees(to_double(run.out), exact.out, {2 * allowed.out + 1e-6}); }));
+        EXPECT_TRUE(within_rounding(
+            rounding, [&](const RoundingError &allowed) { return agrees(to_double(run.lse), exact.lse, {2 * allowed.lse + 1e-6}); }));
     }
 };
 
@@ -145,13 +157,26 @@ TEST_F(OwnKernel, LambdasOfMaskScoreAndPosition) {
     RunOptions options;
     options.weights = false; // what C++ compiles in can't be read
     const AttentionRun run = run_own_kernel(own_lambda_kernel, p, options);
-    ASSERT_TRUE(run.status.ok()) << run.status.message;
-    const AttentionAnswer exact = attention_in_double(meant);
-    Rounding rounding(meant, exact);
-    EXPECT_TRUE(within_rounding(
-        rounding, [&](const RoundingError &allowed) { return agrees(to_double(run.out), exact.out, {2 * allowed.out + 1e-6}); }));
-    EXPECT_TRUE(within_rounding(
-        rounding, [&](const RoundingError &allowed) { return agrees(to_double(run.lse), exact.lse, {2 * allowed.lse + 1e-6}); }));
+    expect_results(run, meant);
+}
+
+// A mask in C++ may read them in every call: without key lengths each is M.
+TEST_F(OwnKernel, LambdaOfKeyLengthsThatMayBeMissing) {
+    for (const std::vector<int64_t> &lengths : {std::vector<int64_t>{}, {70, 31}}) {
+        AttentionProblem p = normal_problem({2, 4, 2, 50, 70, 20, 12}, random);
+        p.key_lengths = lengths;
+        AttentionProblem meant = p;
+        const int left_out = 9;
+        meant.boolean_mask = Tensor<uint8_t>({2, 1, 50, 70});
+        for (int b = 0; b < 2; b++)
+            for (int i = 0; i < 50; i++)
+                for (int j = 0; j < 70; j++)
+                    (*meant.boolean_mask)(b, 0, i, j) = j < (lengths.empty() ? 70 : lengths[size_t(b)]) - left_out;
+        RunOptions options;
+        options.params = {left_out}, options.weights = false; // what C++ compiles in can't be read
+        const AttentionRun run = run_own_kernel(own_lengths_kernel, p, options);
+        expect_results(run, meant);
+    }
 }
 
 } // namespace

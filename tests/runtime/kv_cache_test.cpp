@@ -246,6 +246,16 @@ TEST(KvCache, RefusesBySentence) {
     expect_refused(cache.begin({2, 3}, 13), ATTUNE_OUT_OF_MEMORY,
                    "the cache has 6 free pages of 4 tokens; 2 sequences with 13 new tokens each need 8");
     EXPECT_EQ(cache.free_pages(), 6);
+    // What a batch has that isn't ended counts as free, and stays its own where that isn't enough.
+    ASSERT_TRUE(cache.begin({2}, 13).ok());
+    EXPECT_EQ(cache.free_pages(), 2);
+    expect_refused(cache.begin({2, 3}, 13), ATTUNE_OUT_OF_MEMORY,
+                   "the cache has 6 free pages of 4 tokens; 2 sequences with 13 new tokens each need 8");
+    EXPECT_EQ(cache.free_pages(), 2);
+    ASSERT_TRUE(cache.layer(0).ok() && cache.end().ok());
+    EXPECT_EQ(cache.length(2), 13);
+    ASSERT_TRUE(cache.truncate(2, 0).ok() && cache.begin({2}, 13).ok() && cache.begin({2, 3}, 12).ok());
+    EXPECT_EQ(cache.free_pages(), 0);
     ASSERT_TRUE(cache.remove(0).ok());
     EXPECT_EQ(cache.length(0), -1);
     bad(cache.remove(0), "sequence is 0; the cache has none of that number");

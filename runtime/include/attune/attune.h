@@ -380,7 +380,8 @@ int64_t attune_kv_cache_free_pages(const attune_kv_cache *cache);
 
 /* One step of a model: `begin` makes `count` different sequences the items of a batch, with room for new_tokens more tokens of each
  * (ATTUNE_OUT_OF_MEMORY where pages run out); `layer` gives what attune_attention_args::cache takes for one layer, valid until the cache
- * is next changed; `end` lengthens the sequences. A batch that isn't ended is dropped by the next `begin`, and the tokens with it. */
+ * is next changed; `end` lengthens the sequences. A batch that isn't ended is dropped by the next `begin` that succeeds, and the tokens
+ * with it. */
 attune_status attune_kv_cache_begin(attune_kv_cache *cache, const int64_t *sequences, int64_t count, int64_t new_tokens);
 attune_status attune_kv_cache_layer(const attune_kv_cache *cache, int32_t layer, attune_cache *view);
 attune_status attune_kv_cache_end(attune_kv_cache *cache);

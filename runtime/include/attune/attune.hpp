@@ -67,21 +67,22 @@ struct TensorView : attune_tensor {
     TensorView(const attune_tensor &tensor) : attune_tensor(tensor) {}
 
     /** Contiguous (C-order) memory of the given extents: `TensorView(q, {batch, heads, tokens, dim})`. */
-    template <typename T> TensorView(T *data, std::initializer_list<int64_t> extents)
-        : attune_tensor(attune_contiguous(const_cast<std::remove_const_t<T> *>(data), type_of<T>(), static_cast<int32_t>(extents.size()),
+    template <typename T> TensorView(T *memory, std::initializer_list<int64_t> extents)
+        : attune_tensor(attune_contiguous(const_cast<std::remove_const_t<T> *>(memory), type_of<T>(), static_cast<int32_t>(extents.size()),
                                           extents.begin())) {}
 
-    /** Memory with strides of its own, in elements. */
-    template <typename T> TensorView(T *data, std::initializer_list<int64_t> extents, std::initializer_list<int64_t> strides)
-        : TensorView(data, extents) {
+    /** Memory with strides of its own, in elements: as many as extents. With another number rank is -1, which every call refuses. */
+    template <typename T> TensorView(T *memory, std::initializer_list<int64_t> extents, std::initializer_list<int64_t> strides)
+        : TensorView(memory, extents) {
         int axis = 0;
         for (int64_t s : strides)
             if (axis < ATTUNE_MAX_RANK) stride[axis++] = s;
+        if (strides.size() != extents.size()) rank = -1;
     }
 
     /** Contiguous memory of a type that C++ has no name for, such as ATTUNE_BF16. */
-    TensorView(void *data, attune_type type, std::initializer_list<int64_t> extents)
-        : attune_tensor(attune_contiguous(data, type, static_cast<int32_t>(extents.size()), extents.begin())) {}
+    TensorView(void *memory, attune_type element_type, std::initializer_list<int64_t> extents)
+        : attune_tensor(attune_contiguous(memory, element_type, static_cast<int32_t>(extents.size()), extents.begin())) {}
 };
 
 /** `view`, whose pointer is one of the GPU's: `on_cuda({pointer, {batch, heads, tokens, dim}})`. */
