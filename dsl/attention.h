@@ -89,7 +89,8 @@ struct Blocking {
     bool scores_in_place = false; // products of q and k are added up where scores are stored, not in Scores::dot
     // Whether maxima are taken as scores are made, where nothing changes them, and sums as weights are, by loops that the schedule joins.
     bool maxima_with_scores = false, sums_with_weights = false;
-    // Not with pairs; of f32: whether scores that nothing changes are made as exponents of 4, which saves weights a product. See scored_by_exponent().
+    // Not with pairs; of f32: whether scores that nothing changes are made as exponents of 4, which saves weights a product. See
+    // scored_by_exponent().
     bool scores_as_exponents = false;
     int lanes_apart = 0;       // keys of a panel whose maxima, and packed ones whose sums, are kept apart; divides both; 0: all
     bool asks_ahead = false;   // each task asks for the memory of the next
@@ -154,9 +155,8 @@ struct Panels {
 
 /** Copies of what the inner loops read, laid out for them. */
 struct Operands {
-    static constexpr int line_width = 4;
     // Packed: `dim` counts what Products packs of channels in q and k, `key` what it packs of keys in v.
-    Halide::Func query_lines; // (dim, row, line, tile, head, batch): lines of a few channels, as the caller stores them
+    Halide::Func query_lines; // (dim, row, tile, head, batch): channels side by side, as the caller stores them
     Halide::Func query;       // (row, dim, tile, head, batch): rows side by side; see scaled_query()
     Halide::Func key;         // (dim, key, block, task, head, batch)
     Halide::Func value_words; // (dim, key, block, task, head, batch): v packed; only where packed keys lie side by side

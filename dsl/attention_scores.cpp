@@ -79,14 +79,9 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
     o.query_lines = Func("query_lines"), o.query = Func("packed_query"), o.key = Func("key_block"), o.value_words = Func("value_words");
     o.value = Func("value_block"), o.value_lane = Func("value_lane"), o.value_bits = Func("value_bits");
 
-    const int width = Operands::line_width;
-    Halide::Var dim_of_line("dim_of_line"), line("line");
     auto query = [&](const Expr &channel) { return in.query_channel(channel, query_of(in, blocking, row), head, batch); };
-    const Expr dims = products.packed(in.head_dim), of_line = line * width + dim_of_line;
-    const Expr inside = can_prove(dims % width == 0) ? of_line : min(of_line, dims - 1);
-    o.query_lines(dim_of_line, row, line, tile, head, batch) = packed_channel(in, products, in.query, inside, query);
-    Expr packed_query = o.query_lines(dim % width, row, dim / width, tile, head, batch);
-    o.query(row, dim, tile, head, batch) = scaled_query(in, blocking, packed_query);
+    o.query_lines(dim, row, tile, head, batch) = packed_channel(in, products, in.query, dim, query);
+    o.query(row, dim, tile, head, batch) = scaled_query(in, blocking, o.query_lines(dim, row, tile, head, batch));
 
     // Whole panels are copied, so a few keys on either side of the task's own come along. Past the last key it is repeated: its
     // scores are masked. Only what is needed is defined.

@@ -1,7 +1,8 @@
 // Flash attention for x86: the scores of one tile of queries and one block of keys at a time, in cache.
 //
 // The scores are kept transposed, queries side by side in vectors. So q is packed once a task and k and v are only copied; maxima, sums
-// and exponentials work on whole vectors; the second product broadcasts v, whose channels lie side by side. No step shuffles.
+// and exponentials work on whole vectors; the second product broadcasts v, whose channels lie side by side. Only queries and outputs are
+// turned.
 #include <algorithm>
 
 #include "dsl/axes.h"
@@ -76,7 +77,7 @@ private:
         const int per_task = a.blocking.tiles_per_task;
         Func output = a.output, output_rows = a.output_rows, closing = a.fold.closing;
         Var tile_outer("tile_outer"), t("t");
-        // Rows lie side by side in the state, channels in the output: a tile x vector goes through the cache to turn it.
+        // Rows lie side by side in the state, channels in the output: a tile x vector is turned, by TurnSquares.
         output.split(token, tile, row, rows, TailStrategy::GuardWithIf)
             .split(tile, tile_outer, in_task, per_task, TailStrategy::GuardWithIf)
             .split(dim, dim_outer, dim_inner, lanes, TailStrategy::GuardWithIf)
@@ -159,23 +160,16 @@ private:
     }
 
     void packed_query() const {
-        const int width = dsl::Operands::line_width;
         Func query = a.operands.query, lines = a.operands.query_lines;
         per_task(query);
         query.bound_extent(row, rows)
             .split(row, row_outer, row_inner, lanes)
-            .split(dim, dim_outer, dim_inner, width, TailStrategy::GuardWithIf)
-            .reorder(row_inner, dim_inner, dim_outer, row_outer, tile)
-            .vectorize(row_inner);
-        // A vector of rows is gathered from lines that were copied side by side: all of them first, since a load of what was just
-        // stored in smaller pieces waits for them.
-        if (const int in_head = in_whole_vectors(a.scores.dims.x.extent())) {
-            query.unroll(dim_inner);
-            const Var channel = lines.args()[0], line = lines.args()[2];
-            lines.compute_at(query, row_outer).bound_extent(channel, width).bound_extent(row, lanes);
-            // No more at once than there are: else some from before the first would be read.
-            lines.reorder(channel, line, row).vectorize(channel).unroll(line, std::min(in_head / width, 4));
-        }
+            .reorder(row_inner, dim, row_outer, tile)
+            .vectorize(row_inner); // by TurnSquares
+        lines.compute_at(query, row_outer).hoist_storage(tasks(), task_tile).bound_extent(row, lanes);
+        only_one(lines, tile);
+        lines.vectorize(dim, lanes, TailStrategy::GuardWithIf);
+        if (in_whole_vectors(a.scores.dims.x.extent())) lines.unroll(dim);
     }
 
     void state() const {

@@ -1,6 +1,8 @@
 // The pass that turns squares in registers.
 #include "schedules/turn_squares.h"
 
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "lowered.h"
@@ -9,25 +11,23 @@ namespace {
 
 using namespace Halide;
 
-constexpr int lanes = 8;
-
 // Vectors of x, and of each all y one after the other.
-void by_columns(Func f, const Var &x, const Var &y) {
+void by_columns(Func f, const Var &x, const Var &y, int lanes) {
     const Var outer("outer"), inner("inner");
     f.split(x, outer, inner, lanes).reorder(inner, y, outer).vectorize(inner);
 }
 
-// Rows of `source`, stored whole, as columns: `rows` of them of 24 elements.
+// Rows of `source`, stored whole, as columns: `rows` of them of three vectors.
 struct Turned {
     Param<int> rows{"rows"};
     Func source{"source"}, turned{"turned"};
     Var x{"x"}, y{"y"};
 
-    Turned() {
-        source(x, y) = x * 100 + y;
+    explicit Turned(int lanes, const Type &type = Int(32)) {
+        source(x, y) = cast(type, x * 100 + y);
         turned(x, y) = source(y, x) + 7;
         source.compute_root();
-        by_columns(turned, x, y);
+        by_columns(turned, x, y, lanes);
         turned.output_buffer().dim(0).set_bounds(0, 3 * lanes);
         turned.output_buffer().dim(1).set_bounds(0, rows);
     }
@@ -60,8 +60,15 @@ private:
     }
 };
 
-TEST(TurnSquares, LoadsWholeRows) {
-    Turned plain, squares;
+// Of SSE, AVX2 and AVX-512.
+class TurnSquares : public ::testing::TestWithParam<int> {
+protected:
+    const int lanes = GetParam();
+};
+INSTANTIATE_TEST_SUITE_P(Lanes, TurnSquares, ::testing::Values(4, 8, 16));
+
+TEST_P(TurnSquares, LoadsWholeRows) {
+    Turned plain(lanes), squares(lanes);
     const Loads before = Loads::of(plain.pipeline(false), {plain.rows}, plain.source.name());
     EXPECT_EQ(before.whole, 0);
     EXPECT_EQ(before.gathered, 1);
@@ -71,9 +78,9 @@ TEST(TurnSquares, LoadsWholeRows) {
 }
 
 // Whole squares, some iterations more, and fewer than a square has.
-TEST(TurnSquares, ResultsStayTheSame) {
-    for (int rows : {2 * lanes, 2 * lanes + 5, lanes - 1, 1}) {
-        Turned t;
+TEST_P(TurnSquares, ResultsStayTheSame) {
+    for (int rows : {2 * lanes, 2 * lanes + 3, lanes - 1, 1}) {
+        Turned t(lanes);
         t.rows.set(rows);
         const Buffer<int> got = t.pipeline(true).realize({3 * lanes, rows});
         for (int y = 0; y < rows; y++)
@@ -82,14 +89,23 @@ TEST(TurnSquares, ResultsStayTheSame) {
     }
 }
 
+// The shuffles are those of elements of 32 bits, in vectors that hold a power of two of them.
+TEST(TurnSquaresOf, OtherElementsStayAsTheyAre) {
+    for (auto [lanes, type] : {std::pair(8, Int(16)), {8, Int(64)}, {2, Int(32)}, {12, Int(32)}}) {
+        Turned t(lanes, type);
+        EXPECT_EQ(Loads::of(t.pipeline(true), {t.rows}, t.source.name()).whole, 0) << lanes << " of " << type;
+    }
+}
+
 // Vectors of which each begins two elements after the one before aren't columns of a square.
-TEST(TurnSquares, OtherLoadsStayAsTheyAre) {
+TEST(TurnSquaresOf, OtherLoadsStayAsTheyAre) {
+    constexpr int lanes = 8;
     const Var x("x"), y("y");
     Func source("source"), picked("picked");
     source(x, y) = x * 100 + y;
     picked(x, y) = source(2 * y, x);
     source.compute_root();
-    by_columns(picked, x, y);
+    by_columns(picked, x, y, lanes);
     Pipeline p(picked);
     p.add_custom_lowering_pass(new attune::schedules::TurnSquares(source));
     const Buffer<int> got = p.realize({lanes, lanes});
