@@ -63,9 +63,8 @@ Attention attention(const AttentionInputs &in, const Blocking &blocking) {
     a.fold = fold(in, blocking, a.ranges, a.panels, a.partial, a.padded_value_dim);
 
     const int rows = blocking.rows_per_tile;
-    a.output_rows = Func("output_rows"), a.output = Func("attention"), a.lse = Func("log_sum_exp");
-    a.output_rows(row, dim, tile, head, batch) = a.fold.result(row, dim, tile, head, batch);
-    a.output(dim, token, head, batch) = as_type(in.output_type, a.output_rows(token % rows, dim, token / rows, head, batch));
+    a.output = Func("attention"), a.lse = Func("log_sum_exp");
+    a.output(dim, token, head, batch) = as_type(in.output_type, a.fold.result(token % rows, dim, token / rows, head, batch));
     declare_beside_output(a);
     return a;
 }

@@ -52,6 +52,7 @@ struct AttentionInputs {
     Halide::Func sinks;               // f32 (head): one more logit each, not divided by T; read iff use_sinks
     Halide::Expr use_attend, use_bias, use_relative, use_sinks; // i32, zero or not
     Halide::Expr attend_contiguous, bias_contiguous;            // whether keys lie side by side in the tensor
+    Halide::Expr rows_alike;                                    // whether all rows of a head share their intervals in memory
     std::optional<ScoreFunction> score;                         // one that is compiled in, after all biases
     std::optional<Positioning> positioning;                     // of q and k, compiled in
     Halide::Func query_position, key_position;                  // f32 (channel, plane, token, batch); read by `positioning`
@@ -82,6 +83,7 @@ struct Blocking {
     int few_keys = 0;                // of a panel: where the tile has no more left, only these are multiplied with queries; 0: all are
     int values_at_once = 1;          // packed values of a panel that a pass multiplies; with few_keys none begins behind the last key
     int value_step = 1;              // channels of v that are merged in one step; v is padded with zeros to a multiple
+    int value_lanes = 1;             // channels of v looked at as one vector, where they divide Dv or it isn't compiled in; else a step is
     Products products = {};          // with pairs keys_per_panel is even
     // Packed keys of v that are copied at once, of each channel side by side; divides panels and blocks. If more than one, v that is Inf or
     // NaN is copied as 0, and added to the output apart: its terms are added up in another order than by hand.
@@ -156,14 +158,16 @@ struct Panels {
 /** Copies of what the inner loops read, laid out for them. */
 struct Operands {
     // Packed: `dim` counts what Products packs of channels in q and k, `key` what it packs of keys in v.
-    Halide::Func query_lines; // (dim, row, tile, head, batch): channels side by side, as the caller stores them
-    Halide::Func query;       // (row, dim, tile, head, batch): rows side by side; see scaled_query()
-    Halide::Func key;         // (dim, key, block, task, head, batch)
-    Halide::Func value_words; // (dim, key, block, task, head, batch): v packed; only where packed keys lie side by side
-    Halide::Func value;       // (dim, key, block, task, head, batch), zero past Dv
-    Halide::Func value_lane;  // (dim, block, task, head, batch): largest bits of |v|, by lane
-    Halide::Func value_bits;  // (block, task, head, batch): over the lanes; at least `infinite_bits` iff some v is Inf or NaN
-    Halide::RDom value_steps;
+    Halide::Func query_lines;      // (dim, row, tile, head, batch): channels side by side, as the caller stores them
+    Halide::Func query;            // (row, dim, tile, head, batch): rows side by side; see scaled_query()
+    Halide::Func key;              // (dim, key, block, task, head, batch)
+    Halide::Func value_words;      // (dim, key, block, task, head, batch): v packed; only where packed keys lie side by side
+    Halide::Func value;            // (dim, key, block, task, head, batch), zero past Dv
+    Halide::Func value_lane;       // (dim, block, task, head, batch): largest bits of |v|, by lane
+    Halide::Func value_bits;       // (block, task, head, batch): over the lanes; at least `infinite_bits` iff some v is Inf or NaN
+    Halide::RDom value_steps;      // (vector, key)
+    int value_lanes = 1;           // of value_lane
+    Halide::Expr stored_value_dim; // of v: Dv in whole steps; where it isn't compiled in, also in whole vectors that are looked at
     static constexpr int32_t infinite_bits = 0x7f800000;
 };
 
@@ -232,7 +236,6 @@ struct Attention {
     BlockState partial;
     Fold fold;
     Halide::Expr padded_value_dim; // Dv rounded up to value_step
-    Halide::Func output_rows;      // (row, dim, tile, head, batch): the output, rows side by side
     Halide::Func output;           // (dim, token, head, batch)
     Halide::Func lse;              // (token, head, batch)
     Halide::Func counts;           // i32 (which, tile, head, batch), iff count_panels: panels computed, and those whose mask was evaluated

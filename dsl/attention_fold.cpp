@@ -58,12 +58,12 @@ void declare_closing(Fold &f, const AttentionInputs &in, const Blocking &blockin
 void declare_result(Fold &f, const AttentionInputs &in, const Blocking &blocking) {
     auto lane_of = [&](const Expr &l) { return f.state(row, l, tile, head, batch); };
     auto closing = [&](Fold::Closing which) { return f.closing(row, int(which), tile, head, batch); };
-    Expr channel = lane_of(min(lane, in.value_dim - 1) + first_channel(in));
-    Expr output = channel * closing(Fold::factor);
+    auto output_of = [&](const Expr &channel) { return lane_of(channel + first_channel(in)) * closing(Fold::factor); };
     if (blocking.side_outputs) {
-        f.result(row, lane, tile, head, batch) = output;
+        f.result(row, lane, tile, head, batch) = output_of(lane);
         return;
     }
+    const Expr output = output_of(min(lane, in.value_dim - 1));
     Expr lse = closing(Fold::log_sum_exp), rest = lse;
     if (in.count_panels) rest = branch(lane == in.value_dim, lse, lane_of(max(lane - in.value_dim - 1, 0) + counts_at));
     f.result(row, lane, tile, head, batch) = branch(lane < in.value_dim, output, rest);

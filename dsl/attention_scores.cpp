@@ -50,12 +50,12 @@ Expr finite_pair(const Expr &pair) {
 // Integers order |v| as floats do, with Inf and NaN on top, and no floating-point assumption can hide a NaN from them. Where the copies
 // hold no such values, v is looked at where the caller has it.
 void declare_value_bits(Operands &o, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges,
-                        const std::function<Expr(const Expr &)> &source, const Expr &padded_value_dim) {
+                        const std::function<Expr(const Expr &)> &source) {
     const bool copied = blocking.values_together == 1;
     // Only of copies what lies beside the task's keys is looked at: there it is multiplied, too.
-    const int step = blocking.value_step, depth = copied ? blocking.products.depth() : 1, slack = copied ? blocking.keys_per_panel : 0;
+    const int step = o.value_lanes, depth = copied ? blocking.products.depth() : 1, slack = copied ? blocking.keys_per_panel : 0;
     Halide::Var each("each");
-    o.value_steps = RDom(0, padded_value_dim / step, 0, blocking.keys_of_panels() / depth, "value_steps");
+    o.value_steps = RDom(0, Halide::Internal::simplify(o.stored_value_dim / step), 0, blocking.keys_of_panels() / depth, "value_steps");
     only_keys_of_task(o.value_steps, ranges, block * blocking.keys_per_block + o.value_steps.y * depth - slack, copied ? 2 * slack : 1);
     const Expr channel = o.value_steps.x * step + each;
     const Expr given = as_float(in.value(min(channel, in.value_dim - 1), source(o.value_steps.y), head / in.heads_per_group, batch));
@@ -83,6 +83,10 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
     o.query_lines(dim, row, tile, head, batch) = packed_channel(in, products, in.query, dim, query);
     o.query(row, dim, tile, head, batch) = scaled_query(in, blocking, o.query_lines(dim, row, tile, head, batch));
 
+    const int vector = blocking.value_lanes;
+    o.stored_value_dim =
+        is_const(padded_value_dim) ? padded_value_dim : Halide::Internal::simplify((padded_value_dim + vector - 1) / vector * vector);
+    o.value_lanes = can_prove(o.stored_value_dim % vector == 0) ? vector : blocking.value_step;
     // Whole panels are copied, so a few keys on either side of the task's own come along. Past the last key it is repeated: its
     // scores are masked. Only what is needed is defined.
     auto source = [&](const Expr &k) { return min(Halide::likely(block * keys + k), in.keys - 1); };
@@ -94,7 +98,7 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
     o.value_words(dim, key, block, task, head, batch) = together > 1 ? finite_pair(packed) : packed;
     const Expr value = o.value_words(dim, key, block, task, head, batch), first = block * keys + key / together * (together * depth);
     o.value(dim, key, block, task, head, batch) = defined_if(of_task(first, together * depth), value);
-    declare_value_bits(o, in, blocking, ranges, source, padded_value_dim);
+    declare_value_bits(o, in, blocking, ranges, source);
     return o;
 }
 

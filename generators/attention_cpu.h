@@ -135,6 +135,7 @@ protected:
         in.query_position = query_position, in.key_position = key_position;
         in.use_attend = use_attend, in.use_bias = use_bias, in.use_relative = use_relative, in.use_sinks = use_sinks;
         in.attend_contiguous = attend.dim(0).stride() == 1, in.bias_contiguous = bias.dim(0).stride() == 1;
+        in.rows_alike = intervals.dim(2).stride() == 0;
         in.scale = scale, in.softcap = softcap, in.temperature = temperature;
         in.dropout = {dropout_threshold, seed_low, seed_high};
         compile_score_text(score_text, in);

@@ -36,7 +36,7 @@ inline void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attentio
     if (attention.blocking.sums_with_weights) pipeline.add_custom_lowering_pass(new JoinLoops(state.weight, state.lane_sum, 0));
     // A block's scores are exponents or not.
     if (attention.blocking.scores_as_exponents) pipeline.add_custom_lowering_pass(new UnswitchLoops(state.weight, UnswitchLoops::pure));
-    for (const Halide::Func &turned : {attention.operands.query_lines, attention.output_rows})
+    for (const Halide::Func &turned : {attention.operands.query_lines, attention.fold.state})
         pipeline.add_custom_lowering_pass(new TurnSquares(turned));
     if (!machine.bfloat16_tiles) return;
     pipeline.add_custom_lowering_pass(new x86::TileProducts);

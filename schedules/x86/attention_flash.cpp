@@ -75,7 +75,7 @@ private:
 
     void results() const {
         const int per_task = a.blocking.tiles_per_task;
-        Func output = a.output, output_rows = a.output_rows, closing = a.fold.closing;
+        Func output = a.output, closing = a.fold.closing;
         Var tile_outer("tile_outer"), t("t");
         // Rows lie side by side in the state, channels in the output: a tile x vector is turned, by TurnSquares.
         output.split(token, tile, row, rows, TailStrategy::GuardWithIf)
@@ -87,8 +87,6 @@ private:
             .fuse(tile_outer, head, t)
             .fuse(t, batch, task_tile)
             .parallel(task_tile);
-        only_one(output_rows, tile);
-        output_rows.compute_at(output, dim_outer).bound_extent(row, rows).bound_storage(dim, lanes).vectorize(row, lanes);
         closing.compute_at(output, in_task).bound_extent(row, rows);
         only_one(closing, tile);
         const Var which = closing.args()[1];
@@ -104,6 +102,8 @@ private:
             per_task(f);
             f.bound_extent(row, rows).vectorize(row, lanes).never_partition_all();
         }
+        Func gap = r.gap;
+        if (a.inputs.rows_alike.defined()) gap.specialize(a.inputs.rows_alike); // one load then, and no gather
         // One row after the other they would take 0.5 % of the time of short documents and windows.
         Func gap_range = r.gap_range, of_tile = r.of_tile;
         gap_range.update().atomic().vectorize(r.rows, lanes);
@@ -187,7 +187,7 @@ private:
             per_block(f);
         Func keys = o.key, values = o.value;
         keys.bound_extent(key, a.blocking.keys_of_panels());
-        values.bound_extent(key, packed(a.blocking.keys_of_panels())).bound_extent(dim, a.padded_value_dim);
+        values.bound_extent(key, packed(a.blocking.keys_of_panels())).bound_extent(dim, o.stored_value_dim);
         copied(keys);
         if (a.blocking.values_together > 1)
             turned_values();
@@ -195,7 +195,7 @@ private:
             copied(values);
         Func lane_bits = o.value_lane;
         const Var each = lane_bits.args()[0];
-        lane_bits.bound_extent(each, a.blocking.value_step).vectorize(each);
+        lane_bits.bound_extent(each, o.value_lanes).vectorize(each);
         Halide::Stage bits = lane_bits.update().reorder(each, o.value_steps.x, o.value_steps.y).vectorize(each);
         if (is_const(Halide::Internal::simplify(o.value_steps.x.extent()))) bits.unroll(o.value_steps.x);
     }
@@ -212,7 +212,7 @@ private:
         words.compute_at(values, group)
             .hoist_storage(tasks(), task_tile)
             .bound_extent(key, a.blocking.values_together)
-            .bound_extent(dim, a.padded_value_dim);
+            .bound_extent(dim, a.operands.stored_value_dim);
         words.vectorize(dim, lanes);
         by_pages(values);
     }
@@ -340,7 +340,8 @@ dsl::Blocking flash_blocking(const Machine &machine, int head_dim, const Halide:
     }
     // Unfused additions in a row the compiler sums in another order, and then blocks with NaN in masked values would differ in a bit.
     if (machine.fused) blocking.values_at_once = products.pairs ? 2 : 3;
-    blocking.value_step = tiles.value_step, blocking.products = products, blocking.side_outputs = true;
+    blocking.value_step = tiles.value_step, blocking.value_lanes = machine.float_lanes, blocking.products = products,
+    blocking.side_outputs = true;
     return blocking;
 }
 

@@ -70,7 +70,7 @@ dsl::Blocking materialized_blocking(const Machine &machine, int head_dim, const 
     dsl::Blocking blocking = flash_blocking(machine, head_dim, keys);
     blocking.tiles_per_task = 1;
     blocking.keys_per_block = (keys + blocking.keys_per_panel - 1) / blocking.keys_per_panel * blocking.keys_per_panel;
-    blocking.value_step = 1;
+    blocking.value_step = blocking.value_lanes = 1;
     blocking.products = {};
     blocking.side_outputs = blocking.asks_ahead = blocking.maxima_with_scores = blocking.sums_with_weights = false;
     blocking.lanes_apart = 0;
