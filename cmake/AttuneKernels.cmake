@@ -37,16 +37,19 @@ function(attune_add_kernel NAME)
     # Of a variable that was never set, say. Before policy CMP0174 cmake_parse_arguments takes the keyword for one that isn't given: instead of
     # a mask there would be none.
     set(keyword NAME)
+    set(given)
     foreach(place RANGE ${ARGC})
         if(place LESS ARGC AND "${ARGV${place}}" STREQUAL "")
             message(FATAL_ERROR "attune_add_kernel(${NAME}): an empty value follows ${keyword}; leave out what isn't wanted.")
         endif()
         set(keyword "${ARGV${place}}")
-        # Of a keyword that is given twice the last one would hold.
-        if(place GREATER 0 AND keyword IN_LIST given AND (keyword IN_LIST single OR keyword IN_LIST several))
-            message(FATAL_ERROR "attune_add_kernel(${NAME}): ${keyword} is given twice.")
+        # Of values that are given twice the last one would hold.
+        if(place GREATER 0 AND keyword IN_LIST single)
+            if(keyword IN_LIST given)
+                message(FATAL_ERROR "attune_add_kernel(${NAME}): ${keyword} is given twice.")
+            endif()
+            list(APPEND given "${keyword}")
         endif()
-        list(APPEND given "${keyword}")
     endforeach()
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "${single}" "${several}")
     _attune_default(VALUE_DIM "${arg_HEAD_DIM}")

@@ -1,6 +1,7 @@
 #include "schedules/turn_squares.h"
 
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "schedules/stride.h"
@@ -24,17 +25,26 @@ private:
     using IRVisitor::visit;
     const std::string &func;
     std::map<std::string, Expr> lets;
+    bool conditional = false;
 
     void visit(const For *) override { loops = true; }
-    void visit(const LetStmt *op) override {
+    template <typename T> void visit_let(const T *op) {
         op->value.accept(this);
         lets[op->name] = substitute(lets, op->value);
         op->body.accept(this);
         lets.erase(op->name);
     }
+    void visit(const LetStmt *op) override { visit_let(op); }
+    void visit(const Let *op) override { visit_let(op); }
+    // What is loaded under a condition may lie outside of the memory without it.
+    void visit(const IfThenElse *op) override {
+        const bool around = std::exchange(conditional, true);
+        IRVisitor::visit(op);
+        conditional = around;
+    }
     void visit(const Load *op) override {
         const Ramp *elements = op->index.as<Ramp>();
-        if (op->name == func && elements && !is_const_one(elements->stride)) {
+        if (op->name == func && !conditional && elements && !is_const_one(elements->stride)) {
             load = op;
             first = substitute(lets, elements->base), stride = substitute(lets, elements->stride);
         }

@@ -35,7 +35,7 @@ struct Array {
     template <typename T> T *as() const { return reinterpret_cast<T *>(data.get()); }
 };
 
-/** Memory for an array, not initialised. Throws std::bad_alloc, or CommandError naming `subject` if the size overflows. */
+/** Memory for an array, not initialised. Throws CommandError naming `subject` if there isn't as much, or the size overflows. */
 Array make_array(attune_type type, Shape shape, const std::string &subject);
 
 /** Element `index` of an array of 32- or 64-bit integers. */

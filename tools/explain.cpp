@@ -68,11 +68,12 @@ Runner runner_of(const ExplainOptions &options) {
         return {kernel.name, "", "", cuda ? block_on_cuda(kernel.schedule, options.dtype, kernel.head_dim) : flash_block};
     }
     // It may not be the mask that is in the way. On a GPU the refusal says whether a kernel of its own would help; on a CPU it does where
-    // there is a plan without a mask.
+    // there is a plan without a mask, or no linked kernel for one.
     desc.mask = "none";
     const Status without_mask = cuda ? Status() : AttentionPlan::create(desc).status();
-    const std::string refusal = cuda ? plan.status().message : without_mask.message;
-    const bool helps = cuda ? refusal.find("attune_add_kernel") != std::string::npos : without_mask.ok();
+    const bool helps = cuda ? plan.status().message.find("attune_add_kernel") != std::string::npos
+                            : without_mask.ok() || without_mask.code == ATTUNE_UNSUPPORTED;
+    const std::string refusal = cuda ? plan.status().message : helps ? "" : without_mask.message;
     const char *usual =
         options.dtype != ATTUNE_F32 && schedules::fits_tensor_cores(options.head_dim) ? "mma" : "simt"; // of attune_add_kernel
     const auto width = static_cast<int32_t>(options.head_dim);

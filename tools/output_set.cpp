@@ -68,6 +68,8 @@ void OutputSet::commit() {
         if (output.array) file.write(output.array->data.get(), output.array->bytes);
         file.finish(finished_mode(output.target));
     }
+    for (const auto &file : files)
+        file->give_name();
     try {
         for (const auto &file : files)
             file->place();

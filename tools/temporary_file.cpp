@@ -32,11 +32,26 @@ std::string directory_of(const std::string &target) { return std::filesystem::pa
 /** Where a file of this process without a name can be found. */
 std::string link_to(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
 
+/** Gives a nameless file a name of its own in the directory; "" where that can't be, and errno says why. */
+std::string named(int descriptor, const std::string &directory) {
+    const std::string from = link_to(descriptor), start = directory + "/.attune." + std::to_string(::getpid()) + ".";
+    for (int i = 0;; ++i) {
+        const std::string name = start + std::to_string(i);
+        if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) return name;
+        if (errno != EEXIST) return "";
+    }
+}
+
+/** -1 where there can be no such file, or where it couldn't be given a name: that of one that is empty is tried. */
 int open_nameless(const std::string &directory) {
-    const int descriptor = ::open(directory.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-    if (descriptor < 0 || ::access(link_to(descriptor).c_str(), F_OK) == 0) return descriptor;
-    ::close(descriptor); // it couldn't be given a name
-    return -1;
+    const auto open = [&] { return ::open(directory.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600); };
+    const int tried = open();
+    if (tried < 0) return -1;
+    const std::string name = named(tried, directory);
+    ::close(tried);
+    if (name.empty()) return -1;
+    ::unlink(name.c_str());
+    return open();
 }
 
 } // namespace
@@ -53,7 +68,8 @@ TemporaryFile::TemporaryFile(std::string target, std::string path) : target_(std
 
 TemporaryFile::~TemporaryFile() {
     if (descriptor_ >= 0) ::close(descriptor_);
-    if (!name_.empty()) ::unlink(name_.c_str());
+    for (const std::string &name : {name_, kept_})
+        if (!name.empty()) ::unlink(name.c_str());
 }
 
 void TemporaryFile::write(const void *data, int64_t size) {
@@ -66,20 +82,13 @@ void TemporaryFile::write(const void *data, int64_t size) {
     }
 }
 
-void TemporaryFile::give_name() {
-    const std::string from = link_to(descriptor_), start = directory_of(target_) + "/.attune." + std::to_string(::getpid()) + ".";
-    for (int i = 0; name_.empty(); ++i) {
-        std::string name = start + std::to_string(i);
-        if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0)
-            name_ = std::move(name);
-        else if (errno != EEXIST)
-            cannot_write(path_, errno);
-    }
-}
-
 void TemporaryFile::finish(mode_t mode) {
     if (::fchmod(descriptor_, mode) != 0 || ::fsync(descriptor_) != 0) cannot_write(path_, errno);
-    give_name();
+}
+
+void TemporaryFile::give_name() {
+    if (name_.empty()) name_ = named(descriptor_, directory_of(target_));
+    if (name_.empty()) cannot_write(path_, errno);
     if (::close(std::exchange(descriptor_, -1)) != 0) cannot_write(path_, errno);
 }
 
@@ -89,20 +98,35 @@ void TemporaryFile::place() {
         placed_ = Placed::by_exchange;
         return;
     }
-    if (errno == ENOENT && move(RENAME_NOREPLACE)) {
-        placed_ = Placed::as_new;
-    } else if ((errno == EINVAL || errno == ENOSYS) && ::rename(name_.c_str(), target_.c_str()) == 0) { // a file system without the two
-        placed_ = Placed::over;
-    } else {
-        cannot_write(path_, errno);
+    const bool is_new = errno == ENOENT;
+    if (!is_new || !move(RENAME_NOREPLACE)) {
+        if (errno != EINVAL && errno != ENOSYS) cannot_write(path_, errno);
+        // A file system that can do neither.
+        if (!is_new && ::link(target_.c_str(), (name_ + ".old").c_str()) == 0) kept_ = name_ + ".old";
+        if (::rename(name_.c_str(), target_.c_str()) != 0) cannot_write(path_, errno);
     }
+    placed_ = is_new ? Placed::as_new : Placed::over;
     name_.clear();
 }
 
 void TemporaryFile::take_back() {
-    if (placed_ == Placed::by_exchange) ::renameat2(AT_FDCWD, name_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE);
-    if (placed_ == Placed::as_new) ::unlink(target_.c_str());
-    placed_ = Placed::no;
+    const auto move_back = [&](std::string &from) {
+        if (!from.empty()) ::rename(from.c_str(), target_.c_str());
+        from.clear();
+    };
+    switch (std::exchange(placed_, Placed::no)) {
+    case Placed::no:
+        break;
+    case Placed::as_new:
+        ::unlink(target_.c_str());
+        break;
+    case Placed::by_exchange:
+        if (::renameat2(AT_FDCWD, name_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE) != 0) move_back(name_);
+        break;
+    case Placed::over:
+        move_back(kept_);
+        break;
+    }
 }
 
 } // namespace attune::tools

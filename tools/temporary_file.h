@@ -19,19 +19,21 @@ public:
     TemporaryFile &operator=(const TemporaryFile &) = delete;
 
     void write(const void *data, int64_t size);
-    /** Gives it its mode and a name, and waits until the data is on the disk: a rename must never be seen before it. */
+    /** Gives it its mode, and waits until the data is on the disk: a rename must never be seen before it. */
     void finish(mode_t mode);
-    /** Puts it in its target's place. What was there is kept until the end, for take_back(). */
+    /** Gives it a name, if it has none: to be called for all files before the first is placed. */
+    void give_name();
+    /** Puts it in its target's place. What was there is kept until the end, for take_back(), where the file system can exchange or link. */
     void place();
-    /** Puts back what was there before place(), as far as the file system can. */
+    /** Puts back what was there before place(). Where that fails, the old file keeps a name beside its target. */
     void take_back();
 
 private:
     enum class Placed { no, as_new, by_exchange, over };
 
-    void give_name();
-
-    std::string target_, path_, name_; // name_: of the file beside the target that goes at the end; empty: none
+    std::string target_, path_;
+    std::string name_,
+        kept_; // of files beside the target that go at the end: this one, or the old one, and a link to the old one; or empty
     int descriptor_ = -1;
     Placed placed_ = Placed::no;
 };

@@ -108,11 +108,12 @@ class Outputs(command.CommandTest):
         except OSError:
             self.skipTest("this file system has no files without a name")
         (self.folder / "y.npy").write_bytes(b"old")
+        self.write("x.npy", self.normal(6000, 4))  # the weights are 144 MB
         before = self.contents()
         for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-            arguments = (command.ATTUNE, "run", "sinusoidal", "--tokens", "100000", "--dim", "1024", "-o", "y.npy")
+            arguments = (command.ATTUNE, *self.files, "-o", "y.npy", "--lse", "l.npy", "--weights", "w.npy")
             with subprocess.Popen(arguments, cwd=self.folder) as process:
-                while not any(size > 0 for size in self.sizes_of_nameless_files(process)):
+                while not any(size > 1000000 for size in self.sizes_of_nameless_files(process)):
                     self.assertIsNone(process.poll(), "it ended before it was seen to write")
                 process.send_signal(sign)
             self.assertEqual(process.returncode, -sign)

@@ -97,6 +97,27 @@ TEST(TurnSquaresOf, OtherElementsStayAsTheyAre) {
     }
 }
 
+// What is loaded under a condition may lie outside of the memory without it.
+TEST(TurnSquaresOf, LoadsUnderConditionsStayAsTheyAre) {
+    constexpr int lanes = 8, rows = 21;
+    const Var x("x"), y("y"), outer("outer"), inner("inner");
+    Func source("source"), picked("picked");
+    RDom some(0, rows, "some");
+    some.where(some % 3 != 0);
+    source(x, y) = x * 100 + y;
+    picked(x, y) = 0;
+    picked(x, some) = source(some, x);
+    source.compute_root();
+    picked.update().split(x, outer, inner, lanes).reorder(inner, some, outer).vectorize(inner);
+    Pipeline p(picked);
+    p.add_custom_lowering_pass(new attune::schedules::TurnSquares(source));
+    const Buffer<int> got = p.realize({lanes, rows});
+    for (int row = 0; row < rows; row++)
+        for (int column = 0; column < lanes; column++)
+            ASSERT_EQ(got(column, row), row % 3 != 0 ? row * 100 + column : 0);
+    EXPECT_EQ(Loads::of(p, {}, source.name()).whole, 0);
+}
+
 // Vectors of which each begins two elements after the one before aren't columns of a square.
 TEST(TurnSquaresOf, OtherLoadsStayAsTheyAre) {
     constexpr int lanes = 8;
