@@ -32,8 +32,8 @@ private:
     enum class Placed { no, as_new, by_exchange, over };
 
     std::string target_, path_;
-    std::string name_,
-        kept_; // of files beside the target that go at the end: this one, or the old one, and a link to the old one; or empty
+    // Of files beside the target that go at the end, or empty: this one or, after an exchange, the old one; and a link to the old one.
+    std::string name_, kept_;
     int descriptor_ = -1;
     Placed placed_ = Placed::no;
 };

@@ -3,8 +3,6 @@
 // The scores are kept transposed, queries side by side in vectors. So q is packed once a task and k and v are only copied; maxima, sums
 // and exponentials work on whole vectors; the second product broadcasts v, whose channels lie side by side. Only queries and outputs are
 // turned.
-#include <algorithm>
-
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
 #include "schedules/x86/bfloat16.h"
@@ -53,10 +51,10 @@ private:
 
     Func tasks() const { return a.output; } // its loop over tasks is the parallel one
 
-    // An extent that is known, and fills vectors; or 0.
-    int in_whole_vectors(const Halide::Expr &extent) const {
+    // Whether the extent is known, and fills vectors.
+    bool in_whole_vectors(const Halide::Expr &extent) const {
         const auto known = Halide::Internal::as_const_int(Halide::Internal::simplify(extent));
-        return known && *known % lanes == 0 ? int(*known) : 0;
+        return known && *known % lanes == 0;
     }
 
     Halide::Expr packed(const Halide::Expr &keys) const { return a.blocking.products.packed(keys); }
