@@ -90,16 +90,19 @@ struct Copies {
 const std::vector<RowCase> &row_cases() {
     static const std::vector<RowCase> cases = {
         {"softmax_128", "softmax", 1, 131072, 128},
+        {"softmax_1000", "softmax", 1, 16777, 1000},
         {"softmax_4096", "softmax", 1, 4096, 4096},
         {"log_softmax_50257", "log_softmax", 1, 334, 50257},
         {"layer_norm_768", "layer_norm", 1, 21845, 768},
         {"rms_norm_4096", "rms_norm", 1, 4096, 4096},
         {"rotary_half_128", "rotary_half", 32, 4096, 128},
+        {"rotary_half_80", "rotary_half", 32, 6553, 80},
         {"rotary_interleaved_128", "rotary_interleaved", 32, 4096, 128},
         {"layer_norm_768_bf16", "layer_norm", 1, 43690, 768, ATTUNE_BF16},
         {"rms_norm_4096_bf16", "rms_norm", 1, 8192, 4096, ATTUNE_BF16},
         {"softmax_4096_bf16", "softmax", 1, 8192, 4096, ATTUNE_BF16},
         {"rotary_half_128_bf16", "rotary_half", 64, 4096, 128, ATTUNE_BF16},
+        {"rotary_half_80_bf16", "rotary_half", 64, 6553, 80, ATTUNE_BF16},
         {"rotary_half_128_f16", "rotary_half", 64, 4096, 128, ATTUNE_F16},
     };
     return cases;

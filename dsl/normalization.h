@@ -4,6 +4,7 @@
 #include <Halide.h>
 
 #include "dsl/products.h"
+#include "dsl/row_chunks.h"
 
 namespace attune::dsl {
 
@@ -23,17 +24,18 @@ struct NormInputs {
 /** A row's statistics are taken in f32; those of layer norm in two passes, so that a large mean costs no digits. */
 struct Norm {
     NormKind kind;
-    Halide::Func lane_sum;     // (lane, row): of the channels c = lane (mod lanes); layer alone
-    Halide::Func sum;          // (row); layer alone
-    Halide::Func lane_squares; // (lane, row): of x - mean
-    Halide::Func squares;      // (row): their sum
-    Halide::Func y;            // (channel, row)
-    Halide::RDom chunks;       // over the channels, `lanes` at a time
+    Halide::Func lane_sum;        // (lane, row): of the channels c = lane (mod lanes); layer alone
+    Halide::Func sum;             // (row); layer alone
+    Halide::Func lane_squares;    // (lane, row): of x - mean
+    Halide::Func squares;         // (row): their sum
+    Halide::Func y;               // (channel, row)
+    std::vector<RowChunk> chunks; // over the channels, `lanes` at a time: the stages of lane_sum and lane_squares
     Halide::RDom lanes;
 };
 
 struct NormShape {
     int lanes = 1;               // partial sums kept side by side
+    int vector = 0;              // lanes that are read at once, of what fills no `lanes`; 0: see row_chunks
     ToBFloat16 to_bfloat16 = {}; // of results of bf16
 };
 

@@ -53,18 +53,30 @@ RotaryTable rotary_table(const FrequencyInputs &in, const RotaryPositions &posit
 
 Rotary rotary(const Func &x, const Expr &channels, const Expr &tokens, RotaryLayout layout, const Func &table, const Expr &pairs,
               const RotaryShape &shape) {
-    Rotary r{Func("turned"), Func("rotary"), RDom(0, 2, 0, pairs, "pairs"), RDom(2 * pairs, channels - 2 * pairs, "passed"), tokens};
-    // Whole vectors may be asked for: past the last pair it is repeated, and what comes of it is not stored.
-    Expr k = min(likely(pair), pairs - 1);
+    const int lanes = shape.lanes;
+    Rotary r{Func("turned"),
+             Func("rotary"),
+             RDom(0, 2, 0, lanes, 0, (pairs + lanes - 1) / lanes, "pairs"),
+             RDom(2 * pairs, channels - 2 * pairs, "passed"),
+             tokens,
+             lanes == 1 ? Halide::Internal::const_true() : Halide::Internal::simplify(pairs >= lanes)};
+    // A vector that would end past the last pair begins before, and is read as it lies. Where pairs don't fill one, the last of them is
+    // repeated, by its lanes. (Bounds inference looks at both sides of a select, also where its condition is a constant.)
+    auto pair_at = [&](const Expr &v, const Expr &l) { return lanes == 1 ? v : max(min(likely(v * lanes), pairs - lanes), 0) + l; };
+    const Expr at = pair_at(vector, lane), repeated = min(at, pairs - 1);
+    Expr k = at;
+    if (!is_const_one(r.fills_vector)) k = is_const_zero(r.fills_vector) ? repeated : select(r.fills_vector, at, repeated);
     Expr first = as_float(x(channel_of(layout, pairs, k, 0), token, head, batch));
     Expr second = as_float(x(channel_of(layout, pairs, k, 1), token, head, batch));
     Expr cosine = table(k, 0, token, batch), sine = table(k, 1, token, batch);
-    r.turned(pair, plane, token, head, batch) = select(plane == 0, first * cosine - second * sine, second * cosine + first * sine);
+    r.turned(lane, plane, vector, token, head, batch) = select(plane == 0, first * cosine - second * sine, second * cosine + first * sine);
 
     const Halide::Type type = x.types()[0];
+    const Expr stored = pair_at(r.pairs.z, r.pairs.y);
+    if (lanes > 1) r.pairs.where(likely(stored >= r.pairs.z * lanes && stored < pairs));
     r.output(dim, token, head, batch) = Halide::undef(type);
-    r.output(channel_of(layout, pairs, r.pairs.y, r.pairs.x), token, head, batch) =
-        as_type(type, r.turned(r.pairs.y, r.pairs.x, token, head, batch), shape.to_bfloat16);
+    r.output(channel_of(layout, pairs, stored, r.pairs.x), token, head, batch) =
+        as_type(type, r.turned(r.pairs.y, r.pairs.x, r.pairs.z, token, head, batch), shape.to_bfloat16);
     r.output(r.passed, token, head, batch) = x(r.passed, token, head, batch);
     return r;
 }

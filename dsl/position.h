@@ -60,16 +60,19 @@ enum class RotaryLayout {
 
 /** Rotary embedding (Su et al., arXiv 2104.09864, eq. 34): pair (a, b) becomes (a cos - b sin, b cos + a sin). */
 struct Rotary {
-    Halide::Func turned; // f32 (pair, plane, token, head, batch): both channels of a pair, worked out before either is stored, so that
-                         // x may be overwritten
+    Halide::Func turned; // f32 (lane, plane, vector, token, head, batch): both channels of a vector's pairs, worked out before either is
+                         // stored, so that x may be overwritten
     Halide::Func output; // (dim, token, head, batch), in stages
     enum Stage { turn, pass };
-    Halide::RDom pairs; // x: plane, y: pair
+    // x: plane, y: lane, z: vector of pairs. A vector that would end past the last pair begins before, and stores what none before it did.
+    Halide::RDom pairs;
     Halide::RDom passed;
-    Halide::Expr tokens; // as many as x has
+    Halide::Expr tokens;       // as many as x has
+    Halide::Expr fills_vector; // whether there are pairs enough for one
 };
 
 struct RotaryShape {
+    int lanes = 1;               // pairs that are turned at once
     ToBFloat16 to_bfloat16 = {}; // of results of bf16
 };
 

@@ -57,12 +57,11 @@ template <typename Join> std::vector<Func> halved(Func lanes, const std::string 
 Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     Halide::Var column("column"), i("i"), row("row");
     const Halide::Var &lane = axes::lane;
-    const int lanes = options.shape.lanes;
     Softmax s;
     s.kind = options.kind, s.extent = in.extent, s.in_place = Halide::Internal::const_false();
     s.score = Func("score"), s.lane_maximum = Func("lane_maximum"), s.maximum = Func("maximum"), s.weight = Func("weight");
     s.lane_sum = Func("lane_sum"), s.sum = Func("sum"), s.finish = Func("finish"), s.result = Func("softmax");
-    s.chunks = Halide::RDom(0, (in.extent + lanes - 1) / lanes, "chunks");
+    s.chunks = row_chunks(in.extent, options.shape.lanes, options.shape.vector);
     s.lanes = Halide::RDom(0, options.shape.left, "lanes");
     s.special = {in.use_mask == 0};
     // Where log2(e) / T is an ordinary float. Below, numbers that differ have quotients too far apart to share weight; above, T counts as
@@ -72,10 +71,9 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     Expr counts = in.use_mask == 0 || in.mask(column, i, row) != 0;
     s.score(column, i, row) = select(counts, as_float(in.x(column, i, row)), masked_score());
 
-    // Past the end of the row the elements repeat the last one, which a maximum doesn't mind; a sum leaves them out.
-    Expr at = s.chunks * lanes + lane, clamped = lanes == 1 ? at : min(likely(at), in.extent - 1);
     s.lane_maximum(column, lane, row) = masked_score();
-    s.lane_maximum(column, lane, row) = max(s.lane_maximum(column, lane, row), s.score(column, clamped, row));
+    for (const RowChunk &chunk : s.chunks)
+        s.lane_maximum(column, lane, row) = max(s.lane_maximum(column, lane, row), s.score(column, chunk.at, row));
     s.maxima = halved(s.lane_maximum, "maximum", options.shape, [](const Expr &a, const Expr &b) { return max(a, b); });
     const Func maxima = s.maxima.empty() ? s.lane_maximum : s.maxima.back();
     s.maximum(column, row) = masked_score();
@@ -92,7 +90,8 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
                                Nearness::second_level);
     s.weight(column, i, row) = weight;
     s.lane_sum(column, lane, row) = 0.0f;
-    s.lane_sum(column, lane, row) += select(likely(at < in.extent), s.weight(column, clamped, row), 0.0f);
+    for (const RowChunk &chunk : s.chunks)
+        s.lane_sum(column, lane, row) += chunk.counted(s.weight(column, chunk.at, row), 0.0f);
     s.sums = halved(s.lane_sum, "sum", options.shape, [](const Expr &a, const Expr &b) { return a + b; });
     s.sum(column, row) = 0.0f;
     s.sum(column, row) += (s.sums.empty() ? s.lane_sum : s.sums.back())(column, s.lanes, row);

@@ -6,6 +6,7 @@
 #include <Halide.h>
 
 #include "dsl/products.h"
+#include "dsl/row_chunks.h"
 
 namespace attune::dsl {
 
@@ -73,7 +74,7 @@ struct Softmax {
     Halide::Func finish;               // (column, row): 1 / sum, ln sum or the log-sum-exp; 0 for the first two where sum is 0
     Halide::Func result;               // (column, i, row); of log_sum_exp the same for every i
     Halide::Expr extent;               // of i
-    Halide::RDom chunks;               // over the row, `lanes` elements at a time
+    std::vector<RowChunk> chunks;      // over the row, `lanes` elements at a time: the stages of lane_maximum and lane_sum
     Halide::RDom lanes;                // over the lanes that are left
     Halide::Expr in_place;             // whether the result takes the place of x, at run time; false where nobody says
     std::vector<Halide::Expr> special; // conditions that are worth code of their own, the first that holds counts
@@ -81,8 +82,9 @@ struct Softmax {
 
 /** How maxima and sums are made; rounding aside, it changes nothing. */
 struct SoftmaxShape {
-    int lanes = 1; // partial results kept side by side
-    int left = 1;  // lanes is this times a power of 2: they are halved until so many are left, and these taken in order
+    int lanes = 1;  // partial results kept side by side
+    int left = 1;   // lanes is this times a power of 2: they are halved until so many are left, and these taken in order
+    int vector = 0; // lanes that are read at once, of what fills no `lanes`; 0: see row_chunks
     // If defined: while an element is weighed, that of so many rows further on is asked for; see dsl/prefetch.h.
     Halide::Expr rows_ahead = {};
     ToBFloat16 to_bfloat16 = {}; // of results of bf16

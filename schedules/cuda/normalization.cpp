@@ -17,8 +17,8 @@ void simt_norm(const dsl::Norm &n, const Machine &) {
     const LoopLevel block(y, row);
     y.split(channel, step, thread, row_threads, TailStrategy::GuardWithIf).reorder(step, thread, row).gpu_blocks(row).gpu_threads(thread);
     const bool centred = n.kind == dsl::NormKind::layer;
-    if (centred) keep_in_registers(n.lane_sum, n.chunks, block), reduce_over_block(n.sum, n.lanes, block);
-    keep_in_registers(n.lane_squares, n.chunks, block), reduce_over_block(n.squares, n.lanes, block);
+    if (centred) keep_in_registers(n.lane_sum, n.chunks.front().steps, block), reduce_over_block(n.sum, n.lanes, block);
+    keep_in_registers(n.lane_squares, n.chunks.front().steps, block), reduce_over_block(n.squares, n.lanes, block);
 }
 
 void simt_row_sum(const dsl::RowSum &s, const Machine &) {

@@ -21,14 +21,14 @@ const Var nearby{"nearby"};
 
 void simt_rotary(const dsl::Rotary &r, const Machine &) {
     Func output = r.output, turned = r.turned;
-    const Var pair = turned.args()[0], plane = turned.args()[1];
+    const Var plane = turned.args()[1];
     const RVar pair_step("pair_step"), pair_thread("pair_thread"), launch("launch"), channel("channel");
 
     output.update(dsl::Rotary::turn)
         .allow_race_conditions() // each channel is stored once
-        .split(r.pairs.y, pair_step, pair_thread, warp_threads, TailStrategy::GuardWithIf)
+        .split(r.pairs.z, pair_step, pair_thread, warp_threads, TailStrategy::GuardWithIf)
         .split(token, task, token, block_rows, TailStrategy::GuardWithIf)
-        .reorder(r.pairs.x, pair_thread, token, task, head, batch, pair_step)
+        .reorder(r.pairs.x, r.pairs.y, pair_thread, token, task, head, batch, pair_step)
         .fuse(task, head, task)
         .fuse(task, batch, task)
         .unroll(r.pairs.x)

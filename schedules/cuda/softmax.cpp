@@ -34,7 +34,7 @@ void simt_softmax(const dsl::Softmax &s, const Machine &) {
         .gpu_blocks(row, column)
         .gpu_threads(thread);
     for (Func partial : {s.lane_maximum, s.lane_sum})
-        keep_in_registers(partial, s.chunks, block);
+        keep_in_registers(partial, s.chunks.front().steps, block);
     for (Func total : {s.maximum, s.sum})
         reduce_over_block(total, s.lanes, block);
     finish.compute_at(result, thread);
@@ -57,7 +57,7 @@ void simt_softmax_columns(const dsl::Softmax &s, const Machine &) {
         Func shared = partial.in(total);
         shared.compute_at(block).store_in(MemoryType::GPUShared).bound_extent(lane, column_lanes).gpu_threads(column, lane);
         partial.compute_at(shared, column);
-        partial.update().reorder(column, lane, s.chunks);
+        partial.update().reorder(column, lane, s.chunks.front().steps);
         total.compute_at(block).store_in(MemoryType::GPUShared).gpu_threads(column);
         total.update().gpu_threads(column).unroll(s.lanes);
     }

@@ -20,29 +20,36 @@ const Var task{"task"}, step{"step"}, lane{"lane"};
 
 } // namespace
 
-dsl::RotaryShape rotary_shape(const Machine &machine, int, const Halide::Expr &) { return {to_bfloat16(machine)}; }
+dsl::RotaryShape rotary_shape(const Machine &machine, int, const Halide::Expr &) { return {stored_lanes(machine), to_bfloat16(machine)}; }
 
 void vectorized_rotary(const dsl::Rotary &r, const Machine &machine) {
     const int lanes = stored_lanes(machine);
     Func output = r.output, turned = r.turned;
-    const Var pair = turned.args()[0], plane = turned.args()[1];
+    const Var turned_lane = turned.args()[0], plane = turned.args()[1], vector_of_pairs = turned.args()[2];
     // Of a long sequence, which no cache holds, more tokens: the run of each head is then long enough for the memory to keep up.
     const Halide::Expr tokens = clamp(r.tokens / 32, tokens_per_task, 64);
-    const RVar pair_step("pair_step"), pair_lane("pair_lane"), channel_step("channel_step"), channel_lane("channel_lane");
+    const RVar channel_step("channel_step"), channel_lane("channel_lane");
 
     // Both channels of a vector of pairs, one after the other: interleaved, the two stores become one.
     output.update(dsl::Rotary::turn)
-        .split(r.pairs.y, pair_step, pair_lane, lanes, TailStrategy::GuardWithIf)
         .split(token, task, token, tokens, TailStrategy::GuardWithIf)
-        .reorder(r.pairs.x, pair_lane, pair_step, token, head, task, batch)
+        .reorder(r.pairs.x, r.pairs.y, r.pairs.z, token, head, task, batch)
         .allow_race_conditions() // each channel is stored once
         .unroll(r.pairs.x)
-        .vectorize(pair_lane)
+        .vectorize(r.pairs.y)
         .fuse(task, batch, task)
         .parallel(task);
     // Rows that are turned whole.
-    output.update(dsl::Rotary::turn).specialize(r.passed.x.extent() <= 0 && rows_are_streamed(output)).rename(token, streamed_row);
-    turned.compute_at(output, pair_step).bound(plane, 0, 2).bound_extent(pair, lanes).vectorize(pair).unroll(plane);
+    output.update(dsl::Rotary::turn)
+        .specialize(r.fills_vector && r.passed.x.extent() <= 0 && rows_are_streamed(output))
+        .rename(token, streamed_row);
+    output.update(dsl::Rotary::turn).specialize(r.fills_vector);
+    turned.compute_at(output, r.pairs.z)
+        .bound(plane, 0, 2)
+        .bound(turned_lane, 0, lanes)
+        .bound_extent(vector_of_pairs, 1)
+        .vectorize(turned_lane)
+        .unroll(plane);
 
     // The channels that pass are outermost: where there are none, no loop runs at all.
     output.update(dsl::Rotary::pass)

@@ -4,6 +4,7 @@
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
 #include "schedules/x86/bfloat16.h"
+#include "schedules/x86/loops.h"
 #include "schedules/x86/stream_stores.h"
 
 namespace attune::schedules::x86 {
@@ -14,10 +15,7 @@ using Halide::Var;
 
 namespace {
 
-constexpr int elements_per_task = 16384, elements_at_once = 512, shortest_streamed = 2048;
-
-// Rows that go through the stages together: what ends one and begins another then goes on side by side.
-Halide::Expr rows_at_once(const Halide::Expr &extent) { return max(1, elements_at_once / max(1, extent)); }
+constexpr int elements_per_task = 16384;
 
 void specialize(Func result, const dsl::Softmax &softmax) {
     for (const Halide::Expr &condition : softmax.special)
@@ -29,32 +27,44 @@ void specialize(Func result, const dsl::Softmax &softmax) {
 // Four vectors of partial results side by side: a maximum or sum takes four cycles, and two can start in each. They are halved at the end
 // of a row: added up one after the other, 64 lanes take as long as the exponentials of 128 elements.
 dsl::SoftmaxShape softmax_shape(const Machine &machine, int, const Halide::Expr &extent) {
-    return {4 * machine.float_lanes, 1, rows_at_once(extent), to_bfloat16(machine)};
+    return {4 * machine.float_lanes, 1, machine.float_lanes, rows_together(extent), to_bfloat16(machine)};
 }
 
-// A task is some thousand elements, of one row or of many.
+// A task is some thousand elements, of one row or of many. Rows that fit together go through the stages side by side, so that one begins
+// while another ends.
 void vectorized_softmax(const dsl::Softmax &s, const Machine &machine) {
     const int lanes = machine.float_lanes, stored = stored_lanes(machine);
     const Var lane = dsl::axes::lane;
     Func result = s.result, weight = s.weight, finish = s.finish, maximum = s.maximum, sum = s.sum;
     const Var i = result.args()[1], row = result.args()[2], task("task"), group("group");
-    const Halide::Expr rows = rows_at_once(s.extent), groups_per_task = max(1, elements_per_task / (rows * s.extent));
+    const Halide::Expr rows = rows_together(s.extent), groups_per_task = max(1, elements_per_task / (rows * s.extent));
     result.split(row, group, row, rows, TailStrategy::GuardWithIf)
         .split(group, task, group, groups_per_task, TailStrategy::GuardWithIf)
         .reorder(i, row, group, task)
         .parallel(task);
-    // Of short rows the exponentials take as long as the memory, and in place nothing is read for the sake of the stores: streaming, which
-    // copies once more, gains nothing there.
-    const Halide::Expr streams = s.special.front() && !s.in_place && s.extent >= shortest_streamed && is_streamed(result);
-    if (s.kind != dsl::SoftmaxKind::log_sum_exp) stream_runs(result.specialize(streams), i, stored, result.type());
+    // In place nothing is read for the sake of the stores, and streaming, which copies once more, gains nothing.
+    const Halide::Expr streams = s.special.front() && !s.in_place && is_streamed(result);
+    if (s.kind != dsl::SoftmaxKind::log_sum_exp) {
+        stream_runs(result.specialize(streams && s.extent >= most_streamed_together), i, stored, result.type());
+        // A group of short rows goes as one. By vectors of 8 their exponentials take longer than memory, and where rows lie apart, each
+        // would have to go by itself: then streaming takes longer than it saves.
+        if (machine.float_lanes == 16)
+            result.specialize(streams && s.extent < most_streamed_together && result.output_buffer().dim(2).stride() == s.extent)
+                .rename(row, streamed_rows)
+                .partition(streamed_rows, Halide::Partition::Never)
+                .vectorize(i, stored, TailStrategy::GuardWithIf);
+    }
     result.vectorize(i, stored, TailStrategy::GuardWithIf);
     for (Func f : {maximum, sum, finish})
-        f.compute_at(result, group).hoist_storage(result, task).bound_storage(row, elements_at_once); // on the stack
-    if (s.kind == dsl::SoftmaxKind::softmax)
-        weight.compute_at(result, group).hoist_storage(result, task).vectorize(i, lanes, TailStrategy::GuardWithIf);
+        f.compute_at(result, group).hoist_storage(result, task).bound_storage(row, most_streamed_together); // on the stack
+    if (s.kind == dsl::SoftmaxKind::softmax) {
+        weight.compute_at(result, group).hoist_storage(result, task);
+        weight.specialize(s.extent >= lanes).vectorize(i, lanes, TailStrategy::ShiftInwards);
+        weight.vectorize(i, lanes, TailStrategy::GuardWithIf);
+    }
     const auto reduce = [&](Func partial, const std::vector<Func> &halves, const Func &total) {
         partial.compute_at(total, row).bound_extent(lane, 4 * lanes).vectorize(lane, lanes).unroll(lane);
-        partial.update().reorder(lane, s.chunks).vectorize(lane, lanes).unroll(lane);
+        by_chunks(partial, s.chunks, lanes);
         int left = 4 * lanes;
         for (Func half : halves) {
             left /= 2;
@@ -80,7 +90,7 @@ void vectorized_softmax_columns(const dsl::Softmax &s, const Machine &machine) {
     if (s.kind == dsl::SoftmaxKind::softmax) weight.compute_at(result, task).vectorize(column, lanes, TailStrategy::GuardWithIf);
     for (Func partial : {s.lane_maximum, s.lane_sum}) {
         partial.compute_at(result, task).bound_extent(dsl::axes::lane, 1).vectorize(column, lanes, TailStrategy::GuardWithIf);
-        partial.update().reorder(column, dsl::axes::lane, s.chunks).vectorize(column, lanes, TailStrategy::GuardWithIf);
+        partial.update().reorder(column, dsl::axes::lane, s.chunks.front().steps).vectorize(column, lanes, TailStrategy::GuardWithIf);
     }
     finish.compute_at(result, task).vectorize(column, lanes, TailStrategy::GuardWithIf);
     for (Func total : {s.maximum, s.sum}) {

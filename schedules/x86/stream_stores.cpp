@@ -1,6 +1,9 @@
 #include "schedules/x86/stream_stores.h"
 
 #include <algorithm>
+#include <optional>
+#include <sstream>
+#include <utility>
 #include <vector>
 
 #include "schedules/uses.h"
@@ -10,7 +13,7 @@ namespace attune::schedules::x86 {
 using namespace Halide::Internal;
 using Halide::Expr;
 
-const Halide::Var streamed_row("streamed_row");
+const Halide::Var streamed_row("streamed_row"), streamed_rows("streamed_rows");
 
 namespace {
 
@@ -63,6 +66,53 @@ private:
     }
 };
 
+// How many passes of a loop over rows store them: where it runs to the end of a split, what lies past the axis is left out by conditions.
+class StoringPasses : public IRVisitor {
+public:
+    explicit StoringPasses(const For *loop) : loop(loop), passes(loop->extent) { loop->body.accept(this); }
+    Expr count() const { return max(0, passes); }
+
+private:
+    using IRVisitor::visit;
+    const For *const loop;
+    Expr passes;
+    bool in_row = false; // where conditions leave out parts of a row
+    Values values;
+
+    void visit(const LetStmt *op) override {
+        values.emplace_back(op->name, op->value);
+        op->body.accept(this);
+        values.pop_back();
+    }
+    void visit(const Block *op) override {
+        in_row = true;
+        IRVisitor::visit(op);
+    }
+    void visit(const For *op) override {
+        in_row = true;
+        IRVisitor::visit(op);
+    }
+    void visit(const IfThenElse *op) override {
+        const Expr condition = simplify(remove_likelies(substituted(values, op->condition)));
+        const bool of_rows = expr_uses_var(condition, loop->name);
+        if (of_rows)
+            passes = min(passes, passes_below(condition));
+        else if (!in_row)
+            passes = select(condition, passes, 0);
+        IRVisitor::visit(op);
+    }
+    Expr passes_below(const Expr &condition) const {
+        const LT *below = condition.as<LT>();
+        const Expr left = below ? below->b - below->a : Expr(), next = Variable::make(Halide::Int(32), loop->name) + 1;
+        if (in_row || !below || !is_const(simplify(substitute(loop->name, next, left) - left), -1)) {
+            std::ostringstream text;
+            text << condition;
+            throw Halide::CompileError("attune: which rows are streamed together can't be told from " + text.str());
+        }
+        return substitute(loop->name, loop->min, left);
+    }
+};
+
 // Sends the stores to a Func elsewhere, so much further down.
 class Redirect : public IRMutator {
 public:
@@ -110,59 +160,85 @@ private:
         return Evaluate::make(Call::make(Halide::Int(32), function, arguments, Call::Extern));
     }
 
-    Expr row_elements() const {
+    Expr extent(int axis) const {
         const Expr buffer = Variable::make(Halide::type_of<halide_buffer_t *>(), output + ".buffer");
-        return Call::make(Halide::Int(32), Call::buffer_get_extent, {buffer, along}, Call::PureExtern);
+        return Call::make(Halide::Int(32), Call::buffer_get_extent, {buffer, axis}, Call::PureExtern);
+    }
+    Expr row_elements() const { return extent(along); }
+    // How many passes on lies what is asked for, of a loop that stores so many elements in each.
+    Expr passes_ahead(const Expr &elements) const {
+        const int ahead = (reads.once ? bytes_ahead_once : bytes_ahead) / element.bytes();
+        return max(1, (ahead + elements - 1) / max(1, elements));
     }
     std::string rows_ahead() const { return output + ".rows_ahead"; }
     std::string next_is_far() const { return output + ".next_is_far"; }
 
-    // Where that is read of which the run some rows later is made, or `otherwise`. The loop over rows goes on where the loop around it
-    // takes its next step.
-    Expr next(const FirstAccess &first, int level, const Expr &otherwise) const {
+    // Where that is read of which a loop makes what it stores `ahead` passes later, or `otherwise`. The loop goes on where the loop around
+    // it takes its next step.
+    Expr next(const FirstAccess &first, int level, const Expr &ahead, const Expr &otherwise) const {
         if (level < 1 || !first.load.defined()) return otherwise;
         const For *rows = loops[level].loop, *outer = loops[level - 1].loop;
         const auto within = names.begin() + static_cast<std::ptrdiff_t>(loops[level - 1].names);
         const Expr row = Variable::make(Halide::Int(32), rows->name), step = Variable::make(Halide::Int(32), outer->name);
-        const Expr later = row + Variable::make(Halide::Int(32), rows_ahead()), end = rows->min + rows->extent;
+        const Expr later = row + ahead, end = rows->min + rows->extent;
         const Expr at =
             substitute({{rows->name, select(later < end, later, later - rows->extent)}, {outer->name, select(later < end, step, step + 1)}},
                        substituted({within, names.end()}, first.load));
         return address(reads.input, at, first.type);
     }
 
-    // What a run or a row, the loop's pass, stores to the output: to a buffer that is named here instead, and on from there.
-    Stmt streamed(const Stmt &body, bool row_at_once, std::string &scratch) {
+    // What is stored to a buffer before it is streamed.
+    enum class Part { run, row, rows };
+    static std::optional<Part> part_of(const For *loop) {
+        const std::pair<const Halide::Var &, Part> parts[] = {
+            {streamed_run, Part::run}, {streamed_row, Part::row}, {streamed_rows, Part::rows}};
+        for (const auto &[name, part] : parts)
+            if (ends_with(loop->name, "." + name.name())) return part;
+        return std::nullopt;
+    }
+    int most_elements(Part part) const {
+        switch (part) {
+        case Part::run:
+            return elements_per_run(element);
+        case Part::row:
+            return most_bytes_per_row / element.bytes();
+        default:
+            return most_streamed_together;
+        }
+    }
+
+    // What a part stores to the output: to a buffer that is named here instead, and on from there. A run or a row is a pass of the loop,
+    // rows are all passes of theirs.
+    Stmt streamed(const Stmt &body, const For *loop, Part part, std::string &scratch) {
         FirstAccess first(output, reads.input);
         body.accept(&first);
         if (!first.store.defined()) return body;
         streams = true;
-        const Halide::Type type = first.type;
-        const int elements = row_at_once ? most_bytes_per_row / type.bytes() : elements_per_run(type);
-        const Expr row = row_elements();
-        element = type;
-        const For *loop = loops.back().loop;
-        const Expr run = Variable::make(Halide::Int(32), loop->name), last = loop->min + loop->extent - 1;
-        const Expr count = row_at_once ? row : min(elements, row - run * elements);
-        const Expr begins = row_at_once ? Expr(1) : select(run == loop->min, 1, 0);
-        const Expr ends = row_at_once ? Expr(1) : select(run == last, 1, 0);
-        const int rows = int(loops.size()) - (row_at_once ? 1 : 2); // the loop over them
-
+        element = first.type;
         scratch = unique_name(output + ".run");
-        const int line = bytes_per_line / type.bytes();
         const std::string index = scratch + ".index";
-        const Expr at = Variable::make(first.store.type(), index);
-        const Expr to = address(output, at, type), from = address(scratch, line, type);
-        Stmt all = Redirect(output, scratch, at - line).mutate(body);
+        const Expr at = Variable::make(first.store.type(), index), row = row_elements();
+        Expr count = row, begins = 1, ends = 1;
+        if (part == Part::run) {
+            const Expr run = Variable::make(Halide::Int(32), loop->name), last = loop->min + loop->extent - 1;
+            count = min(most_elements(part), row - run * most_elements(part));
+            begins = select(run == loop->min, 1, 0), ends = select(run == last, 1, 0);
+        } else if (part == Part::rows) {
+            count = StoringPasses(loop).count() * row;
+        }
+        const int rows = int(loops.size()) - (part == Part::run ? 2 : 1); // the loop over them, or over what goes together
+        const Expr ahead = part == Part::rows ? passes_ahead(loop->extent * row) : Variable::make(Halide::Int(32), rows_ahead());
+        const int line = bytes_per_line / element.bytes();
+        const Expr to = address(output, at, element), from = address(scratch, line, element);
         const Expr far = Variable::make(Halide::Int(32), next_is_far());
-        all = Block::make(all, call(function, {to, from, count * type.bytes(), begins, ends, next(first, rows, from), far}));
-        return LetStmt::make(index, first.store, all);
+        const Stmt on = call(function, {to, from, count * element.bytes(), begins, ends, next(first, rows, ahead, from), far});
+        return LetStmt::make(index, first.store, Block::make(Redirect(output, scratch, at - line).mutate(body), on));
     }
 
     // With a line before what is stored, for what is left of the run before, and one behind it, which vectors may reach.
-    Stmt with_scratch(const std::string &scratch, bool row_at_once, const Stmt &body) const {
-        const int bytes = (row_at_once ? most_bytes_per_row : bytes_per_run) + 2 * bytes_per_line;
-        return Allocate::make(scratch, element, Halide::MemoryType::Stack, {bytes / element.bytes()}, const_true(), body);
+    Stmt with_scratch(const std::string &scratch, Part part, const Stmt &body) const {
+        const int elements = most_elements(part) + 2 * bytes_per_line / element.bytes();
+        return Allocate::make(scratch, element, Halide::MemoryType::Stack, {elements}, const_true(), body);
     }
 
     Stmt visit(const LetStmt *op) override {
@@ -178,13 +254,14 @@ private:
         loops.push_back({op, names.size()});
         Stmt body = mutate(op->body);
         std::string scratch;
-        const bool row_at_once = ends_with(op->name, "." + streamed_row.name());
-        if (row_at_once || ends_with(op->name, "." + streamed_run.name())) body = streamed(body, row_at_once, scratch);
+        const std::optional<Part> part = part_of(op);
+        if (part && part != Part::rows) body = streamed(body, op, *part, scratch);
         loops.pop_back();
         if (streams && op->for_type == ForType::Parallel) body = Block::make(body, call("attune_stream_end", {}));
-        streams = streams || outer;
         Stmt all = For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, body);
-        if (!scratch.empty()) all = with_scratch(scratch, row_at_once, all);
+        if (part == Part::rows) all = streamed(all, op, *part, scratch);
+        streams = streams || outer;
+        if (!scratch.empty()) all = with_scratch(scratch, *part, all);
         if (!loops.empty() || !streams) return all;
         streams = false;
         const Expr row = row_elements();
@@ -204,6 +281,8 @@ void stream_runs(Halide::Stage stage, const Halide::Var &along, int lanes, const
         .split(step, streamed_run, step, elements_per_run(type) / lanes, Halide::TailStrategy::GuardWithIf)
         .partition(streamed_run, Halide::Partition::Never);
 }
+
+Expr rows_together(const Expr &extent) { return max(1, most_streamed_together / max(1, extent)); }
 
 Expr is_streamed(const Halide::Func &output) {
     Expr bytes = Expr(int64_t(output.type().bytes()));

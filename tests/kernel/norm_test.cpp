@@ -56,7 +56,7 @@ protected:
 };
 
 TEST_P(NormKernels, AnyWidthWithResidual) {
-    for (int64_t channels : {1, 3, 16, 63, 64, 65, 200, 768})
+    for (int64_t channels : {1, 3, 15, 16, 17, 63, 64, 65, 127, 200, 768, 1003})
         for (double mean : {0.0, 30.0}) {
             SCOPED_TRACE(std::to_string(channels) + " channels, mean " + std::to_string(mean));
             const TypedTensor x = normal(type(), {2, 9, channels}, mean), y(type(), {2, 9, channels}, {1, 0, 2});

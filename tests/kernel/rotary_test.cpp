@@ -90,11 +90,14 @@ TEST_P(Rotary, NothingToDo) {
         EXPECT_TRUE(run(Tensor<float>(extents), options()).untouched());
 }
 
+/** Also where a row's last vector begins within the one before. */
 TEST_P(Rotary, InPlace) {
-    const Tensor<float> x = normal({2, 3, 9, 16}), y = run(x, options(7));
-    const Status status = rotary(x.view(), x.view(), options(7));
-    ASSERT_TRUE(status.ok()) << status.message;
-    EXPECT_TRUE(same_bits(x, y));
+    for (int64_t dim : {6, 16, 34, 62, 66, 80, 98, 126, 128}) {
+        const Tensor<float> x = normal({2, 3, 9, dim}), y = run(x, options(7));
+        const Status status = rotary(x.view(), x.view(), options(7));
+        ASSERT_TRUE(status.ok()) << status.message;
+        EXPECT_TRUE(same_bits(x, y)) << dim << " channels";
+    }
 }
 
 TEST_P(Rotary, NaNShowsInItsPairAlone) {
@@ -104,23 +107,33 @@ TEST_P(Rotary, NaNShowsInItsPairAlone) {
 }
 
 /** Numbers of 16 bits turn as those of f32 that they are, and are rounded once: to half a unit in the last place. */
+void expect_rounded(attune_type type, const Tensor<float> &numbers, const RotaryOptions &how) {
+    const TypedTensor x(type, numbers), y(type, numbers.extent);
+    const Tensor<float> exact(numbers.extent), turned(numbers.extent);
+    const std::vector<double> values = x.values();
+    std::copy(values.begin(), values.end(), exact.data());
+    ASSERT_TRUE(rotary(exact.view(), turned.view(), how).ok());
+    const Status status = rotary(TensorView(x.view()), TensorView(y.view()), how);
+    ASSERT_TRUE(status.ok()) << status.message;
+    EXPECT_TRUE(agrees(y.values(), to_double(turned), {1e-6, type == ATTUNE_BF16 ? 0x1p15 : 0x1p12}));
+    ASSERT_TRUE(rotary(TensorView(x.view()), TensorView(x.view()), how).ok());
+    EXPECT_EQ(x.values(), y.values()); // in place
+}
+
 TEST(RotaryOfSixteenBits, IsThatOfF32Rounded) {
     Random random(1);
-    const Tensor<float> numbers({2, 3, 40, 66});
-    random.fill_normal(numbers);
-    for (attune_type type : {ATTUNE_BF16, ATTUNE_F16})
-        for (attune_rotary_layout layout : {ATTUNE_ROTARY_HALF, ATTUNE_ROTARY_INTERLEAVED}) {
-            RotaryOptions how;
-            how.layout = layout, how.rotary_dim = 62, how.offset = 9;
-            const TypedTensor x(type, numbers), y(type, numbers.extent);
-            const Tensor<float> exact(numbers.extent), turned(numbers.extent);
-            const std::vector<double> values = x.values();
-            std::copy(values.begin(), values.end(), exact.data());
-            ASSERT_TRUE(rotary(exact.view(), turned.view(), how).ok());
-            const Status status = rotary(TensorView(x.view()), TensorView(y.view()), how);
-            ASSERT_TRUE(status.ok()) << status.message;
-            EXPECT_TRUE(agrees(y.values(), to_double(turned), {1e-6, type == ATTUNE_BF16 ? 0x1p15 : 0x1p12}));
-        }
+    for (auto [dim, rotary_dim] :
+         {std::pair<int64_t, int64_t>{66, 62}, {40, 0}, {64, 0}, {72, 0}, {80, 0}, {96, 0}, {112, 0}, {130, 128}}) {
+        const Tensor<float> numbers({2, 3, 40, dim});
+        random.fill_normal(numbers);
+        for (attune_type type : {ATTUNE_BF16, ATTUNE_F16})
+            for (attune_rotary_layout layout : {ATTUNE_ROTARY_HALF, ATTUNE_ROTARY_INTERLEAVED}) {
+                SCOPED_TRACE(std::to_string(dim) + " channels, type " + std::to_string(type) + ", layout " + std::to_string(layout));
+                RotaryOptions how;
+                how.layout = layout, how.rotary_dim = rotary_dim, how.offset = 9;
+                expect_rounded(type, numbers, how);
+            }
+    }
 }
 
 ATTUNE_FOR_EACH_KERNEL(Rotary, "rotary_half");

@@ -35,7 +35,7 @@ namespace {
 struct StreamCase {
     const char *operation;
     attune_type type;
-    int64_t heads, rows, columns, padding; // elements after each row
+    int64_t heads, rows, columns, padding; // elements after each row; short rows without any go together
     int64_t first;                         // elements before all
 };
 
@@ -59,6 +59,8 @@ struct Rows {
     int64_t rows, columns, stride, first, size;
     std::vector<char> bytes;
 };
+
+bool has_avx512() { return std::string_view(attune_cpu_class()).substr(0, 6) == "avx512"; }
 
 class Streams : public SeededTestWithParam<StreamCase> {
 protected:
@@ -95,6 +97,11 @@ protected:
         const StreamCase &c = GetParam();
         return c.heads * c.rows * c.columns * (c.type == ATTUNE_F32 ? 4 : 2);
     }
+    /** Of an output that is large enough: short rows of softmax are arithmetic more than memory, but with AVX-512. */
+    int64_t streamed_bytes() const {
+        const bool is_softmax = std::string_view(GetParam().operation).find("softmax") != std::string_view::npos;
+        return !is_softmax || GetParam().columns >= 2048 || has_avx512() ? output_bytes() : 0;
+    }
 };
 
 TEST_P(Streams, GiveTheBitsOfRowsThatStayInTheCaches) {
@@ -106,13 +113,12 @@ TEST_P(Streams, GiveTheBitsOfRowsThatStayInTheCaches) {
     ASSERT_TRUE(run(x.heads(half, c.heads - half), few.heads(half, c.heads - half)).ok());
     EXPECT_EQ(streamed, 0);
 
-    const std::string_view cpu = attune_cpu_class();
     for (int32_t threads : {1, 3}) {
         streamed = streamed_in_lines_of_avx512 = 0;
         std::fill(all.bytes.begin(), all.bytes.end(), '\xff');
         ASSERT_TRUE(run(x.heads(0, c.heads), all.heads(0, c.heads), threads).ok());
-        EXPECT_EQ(streamed, output_bytes()) << threads << " threads";
-        EXPECT_EQ(streamed_in_lines_of_avx512, cpu.substr(0, 6) == "avx512" ? output_bytes() : 0) << cpu;
+        EXPECT_EQ(streamed, streamed_bytes()) << threads << " threads";
+        EXPECT_EQ(streamed_in_lines_of_avx512, has_avx512() ? streamed_bytes() : 0);
         EXPECT_TRUE(all.bytes == few.bytes) << threads << " threads"; // what lies between the rows too
     }
 }
@@ -122,7 +128,7 @@ TEST_P(Streams, BeginWhereTheRuntimeSays) {
     for (int64_t more : {1, 0}) {
         streamed = 0, least_streamed = output_bytes() + more;
         ASSERT_TRUE(run(x.heads(0, GetParam().heads), y.heads(0, GetParam().heads), 2).ok());
-        EXPECT_EQ(streamed, more > 0 ? 0 : output_bytes());
+        EXPECT_EQ(streamed, more > 0 ? 0 : streamed_bytes());
     }
 }
 
@@ -144,6 +150,11 @@ INSTANTIATE_TEST_SUITE_P(
                       StreamCase{"softmax", ATTUNE_F32, 2, 1088, 2051, 3, 5}, StreamCase{"log_softmax", ATTUNE_F32, 2, 43, 50257, 0, 1},
                       StreamCase{"softmax", ATTUNE_BF16, 2, 1088, 4099, 3, 5}, StreamCase{"log_softmax", ATTUNE_F16, 2, 90, 50261, 0, 1},
                       StreamCase{"layer_norm", ATTUNE_F32, 2, 2304, 1003, 0, 2}, StreamCase{"layer_norm", ATTUNE_F32, 2, 32000, 70, 1, 0},
+                      StreamCase{"softmax", ATTUNE_F32, 2, 30000, 77, 0, 3}, StreamCase{"softmax", ATTUNE_F32, 2, 37000, 64, 0, 0},
+                      StreamCase{"softmax", ATTUNE_BF16, 2, 4700, 1000, 0, 1}, StreamCase{"log_softmax", ATTUNE_F32, 2, 330000, 7, 0, 0},
+                      StreamCase{"log_softmax", ATTUNE_F16, 2, 13000, 333, 0, 5}, StreamCase{"softmax", ATTUNE_F32, 2, 1140, 2047, 0, 2},
+                      StreamCase{"layer_norm", ATTUNE_F32, 2, 32000, 72, 0, 7}, StreamCase{"rms_norm", ATTUNE_BF16, 2, 46000, 100, 0, 3},
+                      StreamCase{"rms_norm", ATTUNE_BF16, 2, 4700, 1024, 0, 0}, StreamCase{"layer_norm", ATTUNE_BF16, 2, 2100, 2176, 0, 1},
                       StreamCase{"rms_norm", ATTUNE_F32, 2, 1100, 2048, 64, 0}, StreamCase{"rms_norm", ATTUNE_BF16, 2, 4500, 1000, 7, 3},
                       StreamCase{"rotary_half", ATTUNE_F32, 8, 4400, 126, 2, 3}, StreamCase{"rotary_half", ATTUNE_F32, 8, 4200, 128, 0, 0},
                       StreamCase{"rotary_interleaved", ATTUNE_F32, 8, 5500, 98, 1, 1},
@@ -169,7 +180,7 @@ std::vector<char> streamed_row(decltype(attune_stream) *stream, const std::vecto
 
 TEST(StreamsOfTheRuntime, CopyRowsToAnywhere) {
     std::vector<decltype(attune_stream) *> streams = {attune_stream};
-    if (std::string_view(attune_cpu_class()).substr(0, 6) == "avx512") streams.push_back(attune_stream_avx512);
+    if (has_avx512()) streams.push_back(attune_stream_avx512);
     for (auto *stream : streams)
         for (size_t first : {0, 2, 16, 34, 62})
             for (size_t bytes = 0; bytes <= 400; bytes += 2) {

@@ -1,0 +1,49 @@
+// A row's elements, some lanes at a time: what sums and maxima by lane run over.
+#pragma once
+
+#include <vector>
+
+#include <Halide.h>
+
+#include "dsl/axes.h"
+
+namespace attune::dsl {
+
+/** One stage of what is made by lane from a row: takes element `at`, for each of `steps` and dsl::axes::lane. */
+struct RowChunk {
+    Halide::RDom steps;
+    Halide::Expr at;
+    Halide::Expr counts; // whether no other lane takes it, too: what a maximum doesn't mind
+
+    /** `value`, or `none` for an element that another lane takes. */
+    Halide::Expr counted(const Halide::Expr &value, const Halide::Expr &none) const {
+        return is_const_one(counts) ? value : select(counts, value, none);
+    }
+};
+
+/** The stages of a row of `extent` elements. What fills no `lanes` is taken with the rest, lanes past the end taking the last element
+ * again: each of them reads by itself. Or, with `vector` lanes that are read at once, apart: vectors end with the row at the latest, and
+ * only in rows that are shorter than one do lanes read by themselves. */
+inline std::vector<RowChunk> row_chunks(const Halide::Expr &extent, int lanes, int vector = 0) {
+    using Halide::RDom, Halide::Expr;
+    const Halide::Var &lane = axes::lane;
+    const Expr always = Halide::Internal::const_true();
+    if (lanes == 1) {
+        const RDom all(0, extent, "chunks");
+        return {{all, all, always}};
+    }
+    if (vector == 0) {
+        const RDom all(0, (extent + lanes - 1) / lanes, "chunks");
+        const Expr at = all * lanes + lane;
+        return {{all, min(likely(at), extent - 1), likely(at < extent)}};
+    }
+    const Expr whole = extent / lanes, has_rest = extent % lanes != 0;
+    const RDom chunks(0, whole, "chunks"), last(0, select(extent >= vector && has_rest, 1, 0), "last_chunk"),
+        only(0, select(extent < vector, 1, 0), "only_chunk");
+    const Expr begin = (whole + last) * lanes + lane / vector * vector, at = min(begin, extent - vector) + lane % vector;
+    return {{chunks, chunks * lanes + lane, always},
+            {last, Halide::unsafe_promise_clamped(at, 0, extent - 1), at >= begin},
+            {only, min(only + lane % vector, extent - 1), only + lane < extent}};
+}
+
+} // namespace attune::dsl
