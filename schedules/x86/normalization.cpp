@@ -1,4 +1,4 @@
-// Norms for x86: a row at a time, in vectors.
+// Norms for x86: in vectors along rows, short ones side by side.
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
 #include "schedules/x86/bfloat16.h"
