@@ -1,4 +1,7 @@
 // Norms for x86: in vectors along rows, short ones side by side.
+#include <utility>
+#include <vector>
+
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
 #include "schedules/x86/bfloat16.h"
@@ -41,21 +44,13 @@ void vectorized_norm(const dsl::Norm &n, const Machine &machine) {
     const bool short_ones = n.kind == dsl::NormKind::rms || y.type().bits() == 32;
     const Halide::Expr go_together = short_ones ? are_short && y.output_buffer().dim(1).stride() == channels : are_short;
     stream_runs(y.specialize(is_streamed(y) && !go_together), channel, stored, y.type());
-    if (short_ones)
-        y.specialize(is_streamed(y))
-            .rename(row, streamed_rows)
-            .partition(streamed_rows, Halide::Partition::Never)
-            .vectorize(channel, stored, TailStrategy::GuardWithIf);
+    if (short_ones) stream_rows(y.specialize(is_streamed(y)), row, channel, stored);
     y.vectorize(channel, stored, TailStrategy::GuardWithIf);
-    const bool layer = n.kind == dsl::NormKind::layer;
-    for (Func partial : {n.lane_sum, n.lane_squares}) {
-        if (!layer && partial.name() == n.lane_sum.name()) continue;
-        const Func &total = partial.name() == n.lane_sum.name() ? n.sum : n.squares;
+    std::vector<std::pair<Func, Func>> sums = {{n.lane_squares, n.squares}};
+    if (n.kind == dsl::NormKind::layer) sums.emplace_back(n.lane_sum, n.sum);
+    for (auto [partial, total] : sums) {
         partial.compute_at(total, row).bound_extent(lane, 4 * lanes).vectorize(lane, lanes).unroll(lane);
         by_chunks(partial, n.chunks, lanes);
-    }
-    for (Func total : {n.sum, n.squares}) {
-        if (!layer && total.name() == n.sum.name()) continue;
         total.compute_at(y, group).hoist_storage(y, task).bound_storage(row, together); // on the stack
         total.update().atomic().vectorize(n.lanes, 4 * lanes);
     }

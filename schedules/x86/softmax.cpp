@@ -17,6 +17,9 @@ namespace {
 
 constexpr int elements_per_task = 16384;
 
+// Rows that go through the stages side by side.
+Halide::Expr rows_together(const Halide::Expr &extent) { return max(1, most_streamed_together / max(1, extent)); }
+
 void specialize(Func result, const dsl::Softmax &softmax) {
     for (const Halide::Expr &condition : softmax.special)
         result.specialize(condition);
@@ -49,10 +52,9 @@ void vectorized_softmax(const dsl::Softmax &s, const Machine &machine) {
         // A group of short rows goes as one. By vectors of 8 their exponentials take longer than memory, and where rows lie apart, each
         // would have to go by itself: then streaming takes longer than it saves.
         if (machine.float_lanes == 16)
-            result.specialize(streams && s.extent < most_streamed_together && result.output_buffer().dim(2).stride() == s.extent)
-                .rename(row, streamed_rows)
-                .partition(streamed_rows, Halide::Partition::Never)
-                .vectorize(i, stored, TailStrategy::GuardWithIf);
+            stream_rows(
+                result.specialize(streams && s.extent < most_streamed_together && result.output_buffer().dim(2).stride() == s.extent), row,
+                i, stored);
     }
     result.vectorize(i, stored, TailStrategy::GuardWithIf);
     for (Func f : {maximum, sum, finish})

@@ -13,7 +13,7 @@ namespace attune::schedules::x86 {
 using namespace Halide::Internal;
 using Halide::Expr;
 
-const Halide::Var streamed_row("streamed_row"), streamed_rows("streamed_rows");
+const Halide::Var streamed_row("streamed_row");
 
 namespace {
 
@@ -26,7 +26,8 @@ constexpr int bytes_per_line = 64, bytes_per_run = 1024, most_bytes_per_row = 40
 // rows begin within lines, the first level is faster all the same.) Measured on Zen 4, with 32 KiB.
 constexpr int most_bytes_near = 8192;
 
-const Halide::Var streamed_run("streamed_run"); // the loop over runs
+// The loop over runs, and that which stores rows that go together.
+const Halide::Var streamed_run("streamed_run"), streamed_rows("streamed_rows");
 
 int elements_per_run(const Halide::Type &type) { return bytes_per_run / type.bytes(); }
 
@@ -282,7 +283,11 @@ void stream_runs(Halide::Stage stage, const Halide::Var &along, int lanes, const
         .partition(streamed_run, Halide::Partition::Never);
 }
 
-Expr rows_together(const Expr &extent) { return max(1, most_streamed_together / max(1, extent)); }
+void stream_rows(Halide::Stage stage, const Halide::Var &row, const Halide::Var &along, int lanes) {
+    stage.rename(row, streamed_rows)
+        .partition(streamed_rows, Halide::Partition::Never)
+        .vectorize(along, lanes, Halide::TailStrategy::GuardWithIf);
+}
 
 Expr is_streamed(const Halide::Func &output) {
     Expr bytes = Expr(int64_t(output.type().bytes()));

@@ -12,15 +12,14 @@ namespace attune::schedules::x86 {
 /** Cuts the innermost axis of a stage into runs that go past the caches, of vectors of so many lanes. */
 void stream_runs(Halide::Stage stage, const Halide::Var &along, int lanes, const Halide::Type &type);
 
+constexpr int most_streamed_together = 2048; // elements
+
+/** Sends rows that lie one after the other without gaps past the caches together, after the loop over `row` that stores them: no more than
+ * most_streamed_together elements, in vectors of so many lanes `along` a row. */
+void stream_rows(Halide::Stage stage, const Halide::Var &row, const Halide::Var &along, int lanes);
+
 /** The name of a loop each pass of which stores a row, which goes past the caches as a whole. */
 extern const Halide::Var streamed_row;
-
-/** The name of a loop that stores rows which lie one after the other without gaps: they go past the caches together, after the loop. */
-extern const Halide::Var streamed_rows;
-
-/** Elements that are streamed together, at most, and how many rows of `extent` those are, or one: what a loop of streamed_rows stores. */
-constexpr int most_streamed_together = 2048;
-Halide::Expr rows_together(const Halide::Expr &extent);
 
 /** Whether an output is too large to stay in the caches, as the runtime's attune_least_streamed_bytes() says, and for streamed_row also
  * whether its rows are short enough: what to specialize by, so that the other branch stays as it is. */
