@@ -72,7 +72,8 @@ Expr state_factor(const Products &products, const Expr &is_added, const Expr &of
     if (!products.pairs) return relative_weight(of_state, maximum, base2);
     // Each product rounded by itself, as those that the weights are relative to were.
     const Expr reference = reference_score(maximum), scale = row_scale(reference, base2);
-    const Expr factor = exp2_scaled(strict_subtract(strict_multiply(of_state, scale), strict_multiply(reference, scale)), 1.0f);
+    const Expr exponent = strict_subtract(strict_multiply(of_state, scale), strict_multiply(reference, scale));
+    const Expr factor = power_of_4(0.5f * exponent); // of 2^exponent LLVM makes code that leaves two sums of the scores no register
     return select(is_added, factor * (1 / weight_of_largest), factor);
 }
 

@@ -16,7 +16,8 @@ Merge merge(const Func &a, const Func &a_lse, const Func &b, const Func &b_lse) 
     // A finished result is the state with its log-sum-exp as maximum, and the sum 1.
     Expr a_maximum = a_lse(token, head, batch), b_maximum = b_lse(token, head, batch), maximum = max(a_maximum, b_maximum);
     auto share = [&](const Expr &lse) { return relative_weight(lse, maximum, base2_scale(1.0f)); };
-    Expr sum = share(a_maximum) + share(b_maximum);
+    // Fused with the product that one of them ends with, the sum would depend on their order.
+    Expr sum = strict_add(share(a_maximum), share(b_maximum));
     auto weight = [&](const Expr &lse) { return select(strict_equal(lse, masked_score()), Merge::absent, share(lse) / sum); };
     m.factors(token, lane, head, batch) =
         select(lane == Merge::a_weight, weight(a_maximum), lane == Merge::b_weight, weight(b_maximum), log_sum_exp(maximum, sum, 1.0f));

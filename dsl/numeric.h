@@ -19,10 +19,11 @@ Halide::Expr horner(const Halide::Expr &x, const std::vector<float> &coefficient
 /** A float quiet NaN. */
 Halide::Expr nan_value();
 
-/** a < b, a == b, a - b and a * b exactly as IEEE 754 says, NaN included. Halide's own operators assume there is no NaN or Inf, and
+/** a < b, a == b, a + b, a - b and a * b exactly as IEEE 754 says, NaN included. Halide's own operators assume there is no NaN or Inf, and
  * `strict_float` would take the whole expression's fused multiply-adds with it; these are strict at this one operation. */
 Halide::Expr strict_less(const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr strict_equal(const Halide::Expr &a, const Halide::Expr &b);
+Halide::Expr strict_add(const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr strict_subtract(const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr strict_multiply(const Halide::Expr &a, const Halide::Expr &b);
 
@@ -32,13 +33,11 @@ Halide::Expr magnitude_bits(const Halide::Expr &x);
 /** `then` where the scalar condition holds, else `otherwise`, as a branch: only one side is computed. */
 Halide::Expr branch(const Halide::Expr &condition, const Halide::Expr &then, const Halide::Expr &otherwise);
 
-/** 2^(x * scale) for x * scale <= 0, in f32, as exact as a number that is then rounded to a type need be: for f32 at most 2 ulp of the
- * exact value of the f32 product, for f16 and bf16 within some 2^-22 and 2^-18, relative, besides. Exactly 0 below 2^-125.5, NaN for NaN, 1
- * for 0. */
+/** 2^(x * scale) for x * scale <= 0, in f32, as exact as a number that is then rounded to a type need be: for bf16 within some 2^-18 of the
+ * exact value of the f32 product, relative, else at most 2 ulp. Exactly 0 below 2^-125.5, NaN for NaN, 1 for 0. */
 Halide::Expr exp2_scaled(const Halide::Expr &x, const Halide::Expr &scale, const Halide::Type &type = Halide::Float(32));
 
-/** 4^x for x <= 0, in f32, within 2 ulp. Exactly 0 below -62.75, NaN for NaN, 1 for 0. Without a scale, and with a term less than
- * exp2_scaled. */
+/** 4^x for x <= 0, in f32, within 2 ulp. Exactly 0 below -62.75, NaN for NaN, 1 for 0. */
 Halide::Expr power_of_4(const Halide::Expr &x);
 
 /** 2^(x + 1/2) for x <= 0, as below. */

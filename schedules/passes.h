@@ -13,6 +13,8 @@
 #include "schedules/join_loops.h"
 #include "schedules/lift_conditions.h"
 #include "schedules/machine.h"
+#include "schedules/mask_loads.h"
+#include "schedules/reduce_stores.h"
 #include "schedules/register_arrays.h"
 #include "schedules/turn_squares.h"
 #include "schedules/unswitch_loops.h"
@@ -34,6 +36,11 @@ inline void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attentio
     if (attention.blocking.maxima_with_scores)
         pipeline.add_custom_lowering_pass(new JoinLoops(attention.scores.masked, state.lane_maximum, 0));
     if (attention.blocking.sums_with_weights) pipeline.add_custom_lowering_pass(new JoinLoops(state.weight, state.lane_sum, 0));
+    // AVX-512 has masked loads of all types, AVX2 of 32 bits.
+    if (machine.fused) pipeline.add_custom_lowering_pass(new MaskLoads(machine.float_lanes >= 16 ? 16 : 32));
+    // Whether all values are finite is seen as they are copied.
+    if (attention.operands.value_lanes == machine.float_lanes && attention.blocking.values_together == 1)
+        pipeline.add_custom_lowering_pass(new ReduceStores(attention.operands.value, attention.operands.value_lane, 0));
     // A block's scores are exponents or not.
     if (attention.blocking.scores_as_exponents) pipeline.add_custom_lowering_pass(new UnswitchLoops(state.weight, UnswitchLoops::pure));
     for (const Halide::Func &turned : {attention.operands.query_lines, attention.fold.state})

@@ -81,7 +81,7 @@ TEST_P(MergeTest, NaNShows) {
 }
 
 TEST_P(MergeTest, OrderDoesNotMatter) {
-    const PartialResult a = result({2, 3, 9, 20}), b = result({2, 3, 9, 20});
+    const PartialResult a = result({2, 3, 500, 4}), b = result({2, 3, 500, 4});
     EXPECT_TRUE(same_bits(run(a, b).lse, run(b, a).lse));
 }
 
