@@ -1,8 +1,9 @@
 #include "schedules/reduce_stores.h"
 
+#include <optional>
 #include <vector>
 
-#include "schedules/uses.h"
+#include "schedules/reduction_loop.h"
 
 namespace attune::schedules {
 
@@ -11,30 +12,7 @@ using Halide::Expr;
 
 namespace {
 
-// Whether a statement stores to a buffer, or allocates it.
-class FindBuffer : public IRVisitor {
-public:
-    explicit FindBuffer(const std::string &buffer) : buffer(buffer) {}
-    bool is_stored = false, is_allocated = false;
-
-private:
-    using IRVisitor::visit;
-    const std::string &buffer;
-
-    void visit(const Store *op) override { is_stored = is_stored || op->name == buffer; }
-    void visit(const Allocate *op) override {
-        is_allocated = is_allocated || op->name == buffer;
-        IRVisitor::visit(op);
-    }
-};
-
-FindBuffer buffer_in(const Stmt &s, const std::string &buffer) {
-    FindBuffer find(buffer);
-    s.accept(&find);
-    return find;
-}
-
-// One vector of a buffer, whichever that is, by this name.
+// Gives what is loaded of a buffer, whichever vector that is, a name.
 class NameLoads : public IRMutator {
 public:
     NameLoads(const std::string &buffer, const std::string &name) : buffer(buffer), name(name) {}
@@ -51,91 +29,77 @@ private:
     }
 };
 
-// Takes the loops of a reduction out of a statement, and what it begins with.
-class TakeReduction : public IRMutator {
+// What a reduction's loop makes of a vector of `stored`, by the name of that: a store, the same for all of them.
+class FindUpdate : public IRVisitor {
 public:
-    TakeReduction(const std::string &loops, const std::string &reduced, const std::string &stored, const std::string &vector)
-        : loops(loops), reduced(reduced), stored(stored), vector(vector) {}
-    std::vector<Stmt> begin;
-    Stmt update; // a store, of what becomes of `vector`
-    Halide::Type type;
+    FindUpdate(const ReductionLoop &reduction, const std::string &stored, const std::string &vector)
+        : stored(stored), vector(vector), names(reduction.names) {
+        reduction.loop->accept(this);
+    }
+    Stmt update;
+    Halide::Type type; // of the vectors
 
 private:
-    using IRMutator::visit;
-    const std::string &loops, &reduced, &stored, &vector;
-    std::vector<std::string> around; // its loops
-    Values names;                    // bound in them
+    using IRVisitor::visit;
+    const std::string &stored, &vector;
+    std::vector<std::string> loops; // around a statement
+    Values names;                   // bound around it
 
-    Stmt visit(const For *op) override {
-        if (!starts_with(op->name, loops)) return op; // what another's store is no beginning
-        around.push_back(op->name);
-        mutate(op->body);
-        around.pop_back();
-        return Evaluate::make(0);
+    void visit(const For *op) override {
+        loops.push_back(op->name);
+        op->body.accept(this);
+        loops.pop_back();
     }
-    Stmt visit(const LetStmt *op) override {
-        if (around.empty()) return IRMutator::visit(op);
+    void visit(const LetStmt *op) override {
         names.emplace_back(op->name, op->value);
-        mutate(op->body);
+        op->body.accept(this);
         names.pop_back();
-        return op;
     }
-    Stmt visit(const Store *op) override {
-        if (op->name != reduced) return op;
-        if (around.empty()) {
-            begin.emplace_back(op);
-            return Evaluate::make(0);
-        }
+    void visit(const Store *op) override {
         NameLoads named(stored, vector);
-        const Stmt one =
-            Store::make(op->name, named.mutate(substituted(names, op->value)), op->index, op->param, op->predicate, op->alignment);
-        for (const std::string &name : around)
+        const Expr value = named.mutate(substituted(names, op->value));
+        const Stmt one = Store::make(op->name, value, op->index, op->param, op->predicate, op->alignment);
+        for (const std::string &name : loops)
             if (stmt_uses_var(one, name))
-                throw Halide::CompileError("attune: what " + reduced + " makes of a vector of " + stored + " depends on " + name);
+                throw Halide::CompileError("attune: what " + op->name + " makes of a vector of " + stored + " depends on " + name);
         if (update.defined() && !equal(update, one))
-            throw Halide::CompileError("attune: " + reduced + " makes now one thing and now another of a vector of " + stored);
+            throw Halide::CompileError("attune: " + op->name + " makes now one thing and now another of a vector of " + stored);
         update = one, type = named.type;
-        return op;
     }
 };
 
 // Lets an update follow each store to a buffer.
 class Follow : public IRMutator {
 public:
-    Follow(const std::string &stored, const Halide::Type &type, const std::string &vector, const Store *update)
-        : stored(stored), type(type), vector(vector), update(update) {}
+    Follow(const std::string &stored, const std::string &vector, const FindUpdate &found) : stored(stored), vector(vector), found(found) {}
 
 private:
     using IRMutator::visit;
-    const std::string &stored;
-    const Halide::Type type;
-    const std::string &vector;
-    const Store *update;
+    const std::string &stored, &vector;
+    const FindUpdate &found;
 
     Stmt visit(const Store *op) override {
         if (op->name != stored) return IRMutator::visit(op);
-        if (op->value.type() != type || !is_const_one(op->predicate))
-            throw Halide::CompileError("attune: " + stored + " isn't stored in whole vectors of those that " + update->name + " takes");
-        const Expr value = Variable::make(type, vector);
+        if (op->value.type() != found.type || !is_const_one(op->predicate))
+            throw Halide::CompileError("attune: " + stored + " isn't stored in whole vectors of those that " +
+                                       found.update.as<Store>()->name + " takes");
+        const Expr value = Variable::make(found.type, vector);
         const Stmt store = Store::make(op->name, value, op->index, op->param, op->predicate, op->alignment);
-        return LetStmt::make(vector, op->value, Block::make(store, update));
+        return LetStmt::make(vector, op->value, Block::make(store, found.update));
     }
 };
 
 } // namespace
 
 Stmt ReduceStores::visit(const Block *op) {
+    if (stored_in(op->first).count(stored) == 0) return IRMutator::visit(op);
+    const std::optional<ReductionLoop> reduction = take_reduction_loop(op->rest, loops, reduced, stored);
+    if (!reduction) return IRMutator::visit(op);
     const std::string vector = stored + ".vector";
-    if (!buffer_in(op->first, stored).is_stored) return IRMutator::visit(op);
-    TakeReduction take(loops, reduced, stored, vector);
-    const Stmt rest = take.mutate(op->rest);
-    if (!take.update.defined()) return IRMutator::visit(op);
-    if (take.begin.empty()) throw Halide::CompileError("attune: nothing begins " + reduced + " before its loops, which are to go");
-    if (buffer_in(op->rest, reduced).is_allocated)
-        throw Halide::CompileError("attune: " + reduced + " has no memory yet where " + stored + " is stored, from which it is to be made");
-    std::vector<Stmt> all = take.begin;
-    all.push_back(Follow(stored, take.type, vector, take.update.as<Store>()).mutate(op->first));
-    all.push_back(rest);
+    const FindUpdate found(*reduction, stored, vector);
+    std::vector<Stmt> all = reduction->begin;
+    all.push_back(Follow(stored, vector, found).mutate(op->first));
+    all.push_back(reduction->rest);
     return Block::make(all);
 }
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "dsl/one_lane.h"
 #include "schedules/uses.h"
 
 namespace attune::schedules {
@@ -11,26 +12,6 @@ using namespace Halide::Internal;
 using Halide::Expr;
 
 namespace {
-
-// A condition that is the same in all lanes of a vector, as one.
-Expr in_one(const Expr &condition) {
-    const Broadcast *same = condition.as<Broadcast>();
-    return same ? same->value : condition;
-}
-
-// The names a loop stores to.
-class Stores : public IRVisitor {
-public:
-    std::set<std::string> names;
-
-private:
-    using IRVisitor::visit;
-
-    void visit(const Store *op) override {
-        names.insert(op->name);
-        IRVisitor::visit(op);
-    }
-};
 
 // The first condition in a loop that nothing in the loop changes, in terms of what is known outside; that reads one of `read`, if there are
 // any.
@@ -54,7 +35,7 @@ private:
     }
     void consider(const Expr &found) {
         if (condition.defined()) return;
-        const Expr outside = in_one(substitute(fixed, found));
+        const Expr outside = dsl::one_lane(substitute(fixed, found));
         if (outside.type().is_vector()) return;
         if ((read.empty() || uses(outside, {}, read)) && !uses(outside, bound, stored)) condition = outside;
     }
@@ -92,7 +73,7 @@ private:
     const bool holds;
     std::map<std::string, Expr> lets;
 
-    bool is_decided(const Expr &found) const { return equal(in_one(substitute(lets, found)), condition); }
+    bool is_decided(const Expr &found) const { return equal(dsl::one_lane(substitute(lets, found)), condition); }
 
     Stmt visit(const LetStmt *op) override {
         lets[op->name] = substitute(lets, op->value);
@@ -123,9 +104,8 @@ UnswitchLoops::UnswitchLoops(const Halide::Func &func, int update, const Halide:
 
 Stmt UnswitchLoops::visit(const For *op) {
     if (!starts_with(op->name, loops)) return IRMutator::visit(op);
-    Stores stores;
-    op->accept(&stores);
-    FixedCondition fixed(stores.names, read);
+    const std::set<std::string> stored = stored_in(op);
+    FixedCondition fixed(stored, read);
     op->accept(&fixed);
     if (!fixed.condition.defined()) return IRMutator::visit(op);
     const auto loop_where = [&](bool holds) { return mutate(Decided(fixed.condition, holds).mutate(op)); };

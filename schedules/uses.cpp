@@ -26,12 +26,31 @@ private:
     }
 };
 
+class Stores : public IRVisitor {
+public:
+    std::set<std::string> names;
+
+private:
+    using IRVisitor::visit;
+
+    void visit(const Store *op) override {
+        names.insert(op->name);
+        IRVisitor::visit(op);
+    }
+};
+
 } // namespace
 
 bool uses(const Halide::Expr &e, const std::set<std::string> &names, const std::set<std::string> &buffers) {
     Uses u(names, buffers);
     e.accept(&u);
     return u.any;
+}
+
+std::set<std::string> stored_in(const Stmt &s) {
+    Stores stores;
+    s.accept(&stores);
+    return stores.names;
 }
 
 Halide::Expr substituted(const Values &values, Halide::Expr e) {

@@ -161,16 +161,14 @@ private:
         return Evaluate::make(Call::make(Halide::Int(32), function, arguments, Call::Extern));
     }
 
-    Expr extent(int axis) const {
+    Expr row_elements() const {
         const Expr buffer = Variable::make(Halide::type_of<halide_buffer_t *>(), output + ".buffer");
-        return Call::make(Halide::Int(32), Call::buffer_get_extent, {buffer, axis}, Call::PureExtern);
+        return Call::make(Halide::Int(32), Call::buffer_get_extent, {buffer, along}, Call::PureExtern);
     }
-    Expr row_elements() const { return extent(along); }
-    // How many passes on lies what is asked for, of a loop that stores so many elements in each.
-    Expr passes_ahead(const Expr &elements) const {
-        const int ahead = (reads.once ? bytes_ahead_once : bytes_ahead) / element.bytes();
-        return max(1, (ahead + elements - 1) / max(1, elements));
-    }
+    // How far on lies what is asked for.
+    int elements_ahead() const { return (reads.once ? bytes_ahead_once : bytes_ahead) / element.bytes(); }
+    // The same in passes that store so many elements each.
+    Expr passes_ahead(const Expr &elements) const { return max(1, (elements_ahead() + elements - 1) / max(1, elements)); }
     std::string rows_ahead() const { return output + ".rows_ahead"; }
     std::string next_is_far() const { return output + ".next_is_far"; }
 
@@ -268,7 +266,7 @@ private:
         const Expr row = row_elements();
         const Expr far = reads.once ? row % (bytes_per_line / element.bytes()) == 0 : row > most_bytes_near / element.bytes();
         all = LetStmt::make(next_is_far(), select(far, 1, 0), all);
-        return LetStmt::make(rows_ahead(), max(1, (reads.once ? bytes_ahead_once : bytes_ahead) / element.bytes() / row), all);
+        return LetStmt::make(rows_ahead(), max(1, elements_ahead() / row), all);
     }
 };
 
