@@ -56,9 +56,9 @@ Attention attention(const AttentionInputs &in, const Blocking &blocking) {
     a.padded_value_dim = Halide::Internal::simplify((in.value_dim + blocking.value_step - 1) / blocking.value_step * blocking.value_step);
     a.ranges = key_ranges(in, blocking);
     a.panels = panels(in, blocking, a.ranges);
-    a.operands = operands(in, blocking, a.ranges, a.padded_value_dim);
-    if (blocking.asks_ahead) a.next = next_task_memory(in, blocking, a.ranges, a.panels);
-    a.scores = scores(in, blocking, a.ranges, a.panels, a.operands, a.next);
+    a.operands = operands(in, blocking, a.ranges, a.panels, a.padded_value_dim);
+    if (blocking.asks_ahead) a.ahead = memory_ahead(in, blocking, a.ranges, a.panels);
+    a.scores = scores(in, blocking, a.ranges, a.panels, a.operands, a.ahead);
     a.partial = block_state(in, blocking, a.ranges, a.panels, a.operands, a.scores);
     a.fold = fold(in, blocking, a.ranges, a.panels, a.partial, a.padded_value_dim);
 

@@ -33,6 +33,9 @@ struct Pages {
         Halide::Expr place, page; // elements
     };
     std::optional<Strides> key_strides, value_strides; // where elements are read as they lie, without scales
+
+    /** `several`, which an item's keys don't where none is given. */
+    Halide::Expr in_several() const { return several.defined() ? several : Halide::Internal::const_false(); }
 };
 
 /** The problem: N queries, M keys, D channels in q and k, Dv in v. Axes as Halide orders them: (channel, token, head, batch). */
@@ -94,9 +97,11 @@ struct Blocking {
     // Not with pairs; of f32: whether scores that nothing changes are made as exponents of 4, which saves weights a product. See
     // scored_by_exponent().
     bool scores_as_exponents = false;
-    int lanes_apart = 0;       // keys of a panel whose maxima, and packed ones whose sums, are kept apart; divides both; 0: all
-    bool asks_ahead = false;   // each task asks for the memory of the next
-    bool side_outputs = false; // log-sum-exp and counts are stored as side outputs, by these numbers
+    int lanes_apart = 0;             // keys of a panel whose maxima, and packed ones whose sums, are kept apart; divides both; 0: all
+    bool reads_in_place = false;     // keys and values are read where the caller has them, where they lie as their copies would
+    bool asks_ahead = false;         // each task asks for the memory of the next
+    bool asks_with_products = false; // the next block's keys and values are asked for while this one's keys are multiplied
+    bool side_outputs = false;       // log-sum-exp and counts are stored as side outputs, by these numbers
     enum SideOutput { log_sum_exp, panel_counts };
 
     Halide::Expr panels_per_block() const { return keys_per_block / keys_per_panel; }
@@ -158,24 +163,36 @@ struct Panels {
 /** Copies of what the inner loops read, laid out for them. */
 struct Operands {
     // Packed: `dim` counts what Products packs of channels in q and k, `key` what it packs of keys in v.
-    Halide::Func query_lines;      // (dim, row, tile, head, batch): channels side by side, as the caller stores them
-    Halide::Func query;            // (row, dim, tile, head, batch): rows side by side; see scaled_query()
-    Halide::Func key;              // (dim, key, block, task, head, batch)
+    Halide::Func query_lines; // (dim, row, tile, head, batch): channels side by side, as the caller stores them
+    Halide::Func query;       // (row, dim, tile, head, batch): rows side by side; see scaled_query()
+    Halide::Func key;         // (dim, key, block, task, head, batch)
+    // Only where some may be read in place: where they are.
+    Halide::Func place;            // (block, task, head, batch), by Place
+    Halide::Func panel_place;      // u64 (slot, tile, block, head, batch): key_origin and value_origin of a panel, or those of the copies
     Halide::Func value_words;      // (dim, key, block, task, head, batch): v packed; only where packed keys lie side by side
     Halide::Func value;            // (dim, key, block, task, head, batch), zero past Dv
     Halide::Func value_lane;       // (dim, block, task, head, batch): largest bits of |v|, by lane
     Halide::Func value_bits;       // (block, task, head, batch): over the lanes; at least `infinite_bits` iff some v is Inf or NaN
     Halide::RDom value_steps;      // (vector, key)
+    Halide::RDom given_steps;      // the same, of values in place; update 1 of value_lane where values_may_lie
     int value_lanes = 1;           // of value_lane
     Halide::Expr stored_value_dim; // of v: Dv in whole steps; where it isn't compiled in, also in whole vectors that are looked at
     static constexpr int32_t infinite_bits = 0x7f800000;
+    bool keys_may_lie = false, values_may_lie = false; // as their copies would
+    /** The address (u64) of the block's first key, or 0 where all are copied, and that of its value; the first of the block's keys (i32)
+     * that is copied, and the first whose value is. */
+    enum Place { key_origin, value_origin, first_key, first_value };
 };
 
-/** Memory of the next task's queries, keys and values, asked for a few tokens with each panel. */
-struct NextTaskMemory {
-    Halide::Func tokens; // i32 (tile, block, head, batch): how many of them with each panel
-    Halide::Func asked;  // i32 (slot, tile, block, head, batch): 0
-    Halide::RDom lines;  // (line of a token, token); update 0 of `asked`
+/** Memory of what is read later. */
+struct MemoryAhead {
+    // Of the next task, asked for a few tokens with each panel: queries; and keys and values, where they aren't asked for as below.
+    Halide::Func tokens;                 // i32 (tile, block, head, batch): how many of them with each panel
+    Halide::Func asked;                  // i32 (slot, tile, block, head, batch): 0
+    Halide::RDom query_lines, key_lines; // (line of a token, token); updates 0 and 1 of `asked`
+    // Only where Blocking::asks_with_products. u64 (slot, tile, block, head, batch): the addresses of keys, and of values, a block further
+    // on or of the next task, of which those products with the panel ask for a panel's.
+    Halide::Func next_panel;
 };
 
 /** The scores of a tile x block, transposed: rows of the tile side by side. Only listed panels, one after another in their list's order.
@@ -231,7 +248,7 @@ struct Attention {
     KeyRanges ranges;
     Panels panels;
     Operands operands;
-    NextTaskMemory next; // only where Blocking::asks_ahead
+    MemoryAhead ahead; // only where Blocking::asks_ahead
     Scores scores;
     BlockState partial;
     Fold fold;

@@ -1,4 +1,4 @@
-// From q, k and v to masked scores.
+// From packed q and k to masked scores.
 #include "dsl/attention_parts.h"
 #include "dsl/axes.h"
 #include "dsl/numeric.h"
@@ -11,96 +11,6 @@ using Halide::cast;
 using Halide::Expr;
 using Halide::Func;
 using Halide::RDom;
-
-namespace {
-
-// What the product takes of q or k at d: a channel, or channels d and d + half of them as a pair. They are numbers of bf16 already
-// unless a position came in. Past an odd D there are zeros.
-Expr packed_channel(const AttentionInputs &in, const Products &products, const Func &x, const Expr &d,
-                    const std::function<Expr(const Expr &)> &channel) {
-    if (!products.pairs) return channel(d);
-    const bool rounded = x.type().is_bfloat() && !in.positioning, exact = can_prove(in.head_dim == 2 * products.packed(in.head_dim));
-    return products.pack([&](int which) {
-        const bool inside = exact || (which == 0 && products.multiple == 1);
-        Expr c = which == 0 ? d : d + products.packed(in.head_dim);
-        Expr own = channel(inside ? c : min(c, in.head_dim - 1)), term = rounded ? own : round_to_bfloat16(own);
-        return inside ? term : select(c < in.head_dim, term, 0.0f);
-    });
-}
-
-// A channel of v, or of two keys one after the other as a pair.
-Expr packed_value(const AttentionInputs &in, const Blocking &blocking, const Expr &padded_value_dim,
-                  const std::function<Expr(const Expr &)> &source, const Expr &packed_key) {
-    const Products &products = blocking.products;
-    const bool exact = blocking.value_step == 1 || is_const(padded_value_dim);
-    Expr channel = blocking.value_step == 1 ? Expr(dim) : min(dim, in.value_dim - 1);
-    return products.pack([&](int which) {
-        Expr value = as_float(in.value(channel, source(packed_key * products.depth() + which), head / in.heads_per_group, batch));
-        if (products.pairs && !in.value.type().is_bfloat()) value = round_to_bfloat16(value);
-        return exact ? value : select(dim < in.value_dim, value, 0.0f);
-    });
-}
-
-// A pair of bf16 with zeros for Inf and NaN.
-Expr finite_pair(const Expr &pair) {
-    auto half = [&](const Expr &all, const Expr &exponent) { return select((pair & exponent) == exponent, Expr(0u), pair & all); };
-    return half(Expr(0xffffu), Expr(0x7f80u)) | half(Expr(0xffff0000u), Expr(0x7f800000u));
-}
-
-// Integers order |v| as floats do, with Inf and NaN on top, and no floating-point assumption can hide a NaN from them. Where the copies
-// hold no such values, v is looked at where the caller has it.
-void declare_value_bits(Operands &o, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges,
-                        const std::function<Expr(const Expr &)> &source) {
-    const bool copied = blocking.values_together == 1;
-    // Only of copies what lies beside the task's keys is looked at: there it is multiplied, too.
-    const int step = o.value_lanes, depth = copied ? blocking.products.depth() : 1, slack = copied ? blocking.keys_per_panel : 0;
-    Halide::Var each("each");
-    o.value_steps = RDom(0, Halide::Internal::simplify(o.stored_value_dim / step), 0, blocking.keys_of_panels() / depth, "value_steps");
-    only_keys_of_task(o.value_steps, ranges, block * blocking.keys_per_block + o.value_steps.y * depth - slack, copied ? 2 * slack : 1);
-    const Expr channel = o.value_steps.x * step + each;
-    const Expr given = as_float(in.value(min(channel, in.value_dim - 1), source(o.value_steps.y), head / in.heads_per_group, batch));
-    const Expr bits =
-        copied ? blocking.products.magnitude_bits(o.value(channel, o.value_steps.y, block, task, head, batch)) : magnitude_bits(given);
-    o.value_lane(each, block, task, head, batch) = 0;
-    o.value_lane(each, block, task, head, batch) = max(o.value_lane(each, block, task, head, batch), bits);
-    Expr all = 0;
-    for (int lane = 0; lane < step; lane++)
-        all = max(all, o.value_lane(lane, block, task, head, batch));
-    o.value_bits(block, task, head, batch) = all;
-}
-
-} // namespace
-
-Operands operands(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Expr &padded_value_dim) {
-    const Products &products = blocking.products;
-    const Expr keys = blocking.keys_per_block, held_keys = blocking.keys_of_panels();
-    const int depth = products.depth(), slack = blocking.keys_per_panel, together = blocking.values_together;
-    Operands o;
-    o.query_lines = Func("query_lines"), o.query = Func("packed_query"), o.key = Func("key_block"), o.value_words = Func("value_words");
-    o.value = Func("value_block"), o.value_lane = Func("value_lane"), o.value_bits = Func("value_bits");
-
-    auto query = [&](const Expr &channel) { return in.query_channel(channel, query_of(in, blocking, row), head, batch); };
-    o.query_lines(dim, row, tile, head, batch) = packed_channel(in, products, in.query, dim, query);
-    o.query(row, dim, tile, head, batch) = scaled_query(in, blocking, o.query_lines(dim, row, tile, head, batch));
-
-    const int vector = blocking.value_lanes;
-    o.stored_value_dim =
-        is_const(padded_value_dim) ? padded_value_dim : Halide::Internal::simplify((padded_value_dim + vector - 1) / vector * vector);
-    o.value_lanes = can_prove(o.stored_value_dim % vector == 0) ? vector : blocking.value_step;
-    // Whole panels are copied, so a few keys on either side of the task's own come along. Past the last key it is repeated: its
-    // scores are masked. Only what is needed is defined.
-    auto source = [&](const Expr &k) { return min(Halide::likely(block * keys + k), in.keys - 1); };
-    const auto of_task = [&](const Expr &begin, int count) { return is_of_task(ranges, begin - slack, count - 1 + 2 * slack); };
-    o.key(dim, key, block, task, head, batch) = defined_if(
-        of_task(block * keys + key, 1),
-        packed_channel(in, products, in.key, dim, [&](const Expr &channel) { return in.key_channel(channel, source(key), head, batch); }));
-    const Expr packed = packed_value(in, blocking, padded_value_dim, source, key);
-    o.value_words(dim, key, block, task, head, batch) = together > 1 ? finite_pair(packed) : packed;
-    const Expr value = o.value_words(dim, key, block, task, head, batch), first = block * keys + key / together * (together * depth);
-    o.value(dim, key, block, task, head, batch) = defined_if(of_task(first, together * depth), value);
-    declare_value_bits(o, in, blocking, ranges, source);
-    return o;
-}
 
 namespace {
 
@@ -126,7 +36,7 @@ RDom gaps_of_tile(const AttentionInputs &in, const Blocking &blocking, const Key
 } // namespace
 
 Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels, const Operands &operands,
-              const NextTaskMemory &next) {
+              const MemoryAhead &ahead) {
     const int panel_keys = blocking.keys_per_panel;
     const Expr always = Halide::Internal::const_true();
     auto all_keys = [&](const char *name, const Expr &used) { return listed_keys(blocking, panels, name, used); };
@@ -149,9 +59,10 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
     const auto add_product = [&](const Expr &sum, const Expr &d, const Expr &lane, const Expr &slot) {
         // What comes of asking is 0, and makes no difference.
         Expr begin = listed_key(blocking, panels, slot);
-        if (blocking.asks_ahead) begin = clamp(begin + next.asked(slot, tile, block, head, batch), 0, blocking.keys_per_block);
-        return blocking.products.add(sum, operands.query(row, d, tile, head, batch),
-                                     operands.key(d, begin + lane, block, tile / blocking.tiles_per_task, head, batch));
+        if (blocking.asks_ahead) begin = clamp(begin + ahead.asked(slot, tile, block, head, batch), 0, blocking.keys_per_block);
+        Expr key = packed_key(blocking, operands, slot, begin + lane, d);
+        if (ahead.next_panel.defined()) key = asking_ahead(in, blocking, operands, panels, ahead, key, slot, lane, d);
+        return blocking.products.add(sum, operands.query(row, d, tile, head, batch), key);
     };
     auto dot = [&]() -> Halide::FuncRef { return s.dot(row, lane, slot, tile, block, head, batch); };
     if (!blocking.scores_in_place) {

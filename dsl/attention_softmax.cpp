@@ -24,7 +24,7 @@ void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &bl
     auto slot_key = [&](const RDom &r, int per) { return r.y * (panel_keys / per) + r.x; };
     // The value of key, or pair of keys, x of the panel listed at a slot.
     auto value = [&](const Expr &slot, const Expr &x) {
-        return operands.value(dim, listed_key(blocking, panels, slot) / depth + x, block, tile / blocking.tiles_per_task, head, batch);
+        return packed_value(blocking, operands, slot, listed_key(blocking, panels, slot) / depth + x);
     };
 
     const Expr dropout = in.dropout.used();

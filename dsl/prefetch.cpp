@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "dsl/loading.h"
 #include "dsl/one_lane.h"
 
 namespace attune::dsl {
@@ -11,37 +12,9 @@ using Halide::Expr;
 
 namespace {
 
-constexpr const char *prefetch_marker = "attune.prefetch";
-
-// The constant comes last: LLVM would add it to the buffer first, and keep one sum for each constant rather than what all have in common.
-Expr address_of(const std::string &buffer, const Expr &index, int element_bytes) {
-    Expr base = Halide::reinterpret<uint64_t>(Variable::make(Halide::Handle(), buffer)), rest = simplify(index);
-    int64_t constant = 0;
-    if (const Add *sum = rest.as<Add>())
-        if (const auto c = as_const_int(sum->b)) constant = *c, rest = sum->a;
-    Expr bytes = base + Halide::cast<uint64_t>(rest) * Expr(uint64_t(element_bytes));
-    return Halide::reinterpret(Halide::Handle(), bytes + Expr(uint64_t(constant * element_bytes)));
-}
+constexpr const char *prefetch_marker = "attune.prefetch", *prefetch_at_marker = "attune.prefetch_at";
 
 int locality_of(Nearness nearness) { return nearness == Nearness::first_level ? 3 : 2; } // LLVM's
-
-class FirstLoad : public IRVisitor {
-public:
-    const Load *load = nullptr;
-
-private:
-    using IRVisitor::visit;
-    void visit(const Load *op) override {
-        if (!load) load = op;
-    }
-};
-
-const Load &load_of(const Expr &loading) {
-    FirstLoad first;
-    loading.accept(&first);
-    if (!first.load) throw Halide::CompileError("attune: nothing is loaded where a prefetch was asked for");
-    return *first.load;
-}
 
 Expr first_index(const Load &load) {
     const Ramp *ramp = load.index.as<Ramp>();
@@ -51,7 +24,8 @@ Expr first_index(const Load &load) {
 // For a read. Halide finds the declaration of LLVM's function in its own runtime.
 Stmt fetch(const Expr &address, const Expr &locality) {
     const int read = 0, data = 1;
-    return Evaluate::make(Call::make(Halide::Int(32), "llvm.prefetch.p0", {address, read, locality, data}, Call::Extern));
+    return Evaluate::make(Call::make(Halide::Int(32), "llvm.prefetch.p0",
+                                     {Halide::reinterpret(Halide::Handle(), address), read, locality, data}, Call::Extern));
 }
 
 // Puts the prefetches of a stored value before the store.
@@ -60,16 +34,21 @@ class LowerPrefetches : public IRMutator {
     std::vector<Stmt> fetches_;
 
     void ask(const Call &marker) {
-        const Load &load = load_of(marker.args[1]);
-        const Expr index = first_index(load), locality = one_lane(marker.args[3]);
-        auto ask_at = [&](const Expr &i) { fetches_.push_back(fetch(address_of(load.name, i, load.type.bytes()), locality)); };
+        const Expr locality = one_lane(marker.args[3]);
+        if (marker.name == prefetch_at_marker) {
+            fetches_.push_back(fetch(one_lane(marker.args[1]), locality));
+            return;
+        }
+        const Load &load = load_of(marker.args[1], "a prefetch was asked for");
+        const Expr index = first_index(load);
+        auto ask_at = [&](const Expr &i) { fetches_.push_back(fetch(address_at(load.name, i, load.type.bytes()), locality)); };
         ask_at(index);
         for (std::size_t i = 4; i < marker.args.size(); i++)
             ask_at(index + Halide::cast(index.type(), one_lane(marker.args[i])));
     }
 
     Expr visit(const Call *op) override {
-        if (op->name != prefetch_marker) return IRMutator::visit(op);
+        if (op->name != prefetch_marker && op->name != prefetch_at_marker) return IRMutator::visit(op);
         if (!is_const_zero(simplify(op->args[2]))) ask(*op);
         return mutate(op->args[0]);
     }
@@ -91,8 +70,13 @@ Expr with_prefetch(const Expr &now, const Expr &later, const Expr &wanted, Nearn
     return Call::make(now.type(), prefetch_marker, args, Call::PureExtern);
 }
 
+Expr with_prefetch_at(const Expr &now, const Expr &address, const Expr &wanted, Nearness nearness) {
+    return Call::make(now.type(), prefetch_at_marker, {now, address, Halide::select(wanted, 1, 0), locality_of(nearness)},
+                      Call::PureExtern);
+}
+
 Stmt prefetch(const std::string &buffer, const Expr &index, int element_bytes, Nearness nearness) {
-    return fetch(address_of(buffer, index, element_bytes), locality_of(nearness));
+    return fetch(address_at(buffer, index, element_bytes), locality_of(nearness));
 }
 
 void lower_prefetches(Halide::Pipeline pipeline) { pipeline.add_custom_lowering_pass(new LowerPrefetches); }

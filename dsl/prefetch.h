@@ -20,10 +20,14 @@ enum class Nearness { first_level, second_level };
 Halide::Expr with_prefetch(const Halide::Expr &now, const Halide::Expr &later, const Halide::Expr &wanted = Halide::Internal::const_true(),
                            Nearness nearness = Nearness::first_level, const std::vector<Halide::Expr> &beside = {});
 
+/** `now`; and the memory at an address (u64) is asked for, as by with_prefetch(). */
+Halide::Expr with_prefetch_at(const Halide::Expr &now, const Halide::Expr &address,
+                              const Halide::Expr &wanted = Halide::Internal::const_true(), Nearness nearness = Nearness::first_level);
+
 /** Asks for the memory of an element of a buffer, in code that is lowered. */
 Halide::Internal::Stmt prefetch(const std::string &buffer, const Halide::Expr &index, int element_bytes, Nearness nearness);
 
-/** Turns with_prefetch() into instructions. */
+/** Turns with_prefetch() and with_prefetch_at() into instructions. */
 void lower_prefetches(Halide::Pipeline pipeline);
 
 } // namespace attune::dsl

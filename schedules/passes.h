@@ -6,6 +6,7 @@
 #include "dsl/attention.h"
 #include "dsl/decode.h"
 #include "dsl/displaced.h"
+#include "dsl/in_place.h"
 #include "dsl/prefetch.h"
 #include "dsl/words.h"
 #include "schedules/ask_for_stores.h"
@@ -45,9 +46,12 @@ inline void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attentio
     if (attention.blocking.scores_as_exponents) pipeline.add_custom_lowering_pass(new UnswitchLoops(state.weight, UnswitchLoops::pure));
     for (const Halide::Func &turned : {attention.operands.query_lines, attention.fold.state})
         pipeline.add_custom_lowering_pass(new TurnSquares(turned));
-    if (!machine.bfloat16_tiles) return;
-    pipeline.add_custom_lowering_pass(new x86::TileProducts);
-    pipeline.add_custom_lowering_pass(new TurnSquares(attention.operands.value_words));
+    if (machine.bfloat16_tiles) {
+        pipeline.add_custom_lowering_pass(new x86::TileProducts);
+        pipeline.add_custom_lowering_pass(new TurnSquares(attention.operands.value_words));
+    }
+    dsl::lower_words(pipeline);
+    dsl::lower_in_place(pipeline);
 }
 
 inline void add_passes(Halide::Pipeline pipeline, const dsl::Decode &decode) {

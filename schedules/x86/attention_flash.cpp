@@ -71,6 +71,11 @@ private:
 
     void per_tile(Func f) const { f.compute_at(a.fold.state, tile).hoist_storage(tasks(), task_tile); }
 
+    void per_slot(Func f) const {
+        per_tile(f);
+        f.bound_extent(f.args().front(), a.blocking.panels_per_block());
+    }
+
     void results() const {
         const int per_task = a.blocking.tiles_per_task;
         Func output = a.output, closing = a.fold.closing;
@@ -183,6 +188,7 @@ private:
         const dsl::Operands &o = a.operands;
         for (Func f : {o.key, o.value, o.value_lane, o.value_bits})
             per_block(f);
+        if (o.place.defined()) per_block(o.place), per_slot(o.panel_place);
         Func keys = o.key, values = o.value;
         keys.bound_extent(key, a.blocking.keys_of_panels());
         values.bound_extent(key, packed(a.blocking.keys_of_panels())).bound_extent(dim, o.stored_value_dim);
@@ -196,6 +202,9 @@ private:
         lane_bits.bound_extent(each, o.value_lanes).vectorize(each);
         Halide::Stage bits = lane_bits.update().reorder(each, o.value_steps.x, o.value_steps.y).vectorize(each);
         if (is_const(Halide::Internal::simplify(o.value_steps.x.extent()))) bits.unroll(o.value_steps.x);
+        if (!o.values_may_lie) return;
+        Halide::Stage given = lane_bits.update(1).reorder(each, o.given_steps.x, o.given_steps.y).vectorize(each);
+        if (is_const(Halide::Internal::simplify(o.given_steps.x.extent()))) given.unroll(o.given_steps.x);
     }
 
     // Whole lines of some keys, and then, of each channel, these keys.
@@ -249,10 +258,12 @@ private:
         }
         masked.split(key, slot, in_slot, a.blocking.keys_per_panel, TailStrategy::RoundUp).vectorize(row, lanes);
         if (a.blocking.asks_ahead) {
-            per_tile(a.next.tokens);
-            Func asked = a.next.asked;
-            asked.compute_at(panels).bound_extent(asked.args()[0], 1).update().unscheduled();
-            if (!machine.bfloat16_tiles) by_pages(asked.update()); // beside tiles it wasn't measured
+            per_tile(a.ahead.tokens);
+            Func asked = a.ahead.asked;
+            asked.compute_at(panels).bound_extent(asked.args()[0], 1).update(0).unscheduled();
+            asked.update(1).unscheduled();
+            if (!machine.bfloat16_tiles) by_pages(asked.update(1)); // beside tiles it wasn't measured
+            if (a.ahead.next_panel.defined()) per_slot(a.ahead.next_panel);
         }
         if (a.blocking.scores_in_place) return;
         masked.unroll(row).unroll(in_slot);
@@ -324,6 +335,9 @@ dsl::Blocking flash_blocking(const Machine &machine, int head_dim, const Halide:
     dsl::Blocking blocking{tiles.rows_per_tile, tiles.tiles_per_task, tiles.keys_per_block, tiles.keys_per_panel};
     if (machine.float_lanes < tiles.rows_per_tile && !machine.bfloat16_tiles) blocking.first_rows = machine.float_lanes;
     blocking.asks_ahead = true;
+    // With AVX2 a panel has 4 keys, and a channel 12 multiply-adds: too few to ask among, and without that what is in memory is copied
+    // sooner.
+    blocking.reads_in_place = blocking.asks_with_products = machine.float_lanes >= 16 && !machine.bfloat16_tiles;
     if (machine.bfloat16_tiles) blocking.scores_in_place = true, blocking.lanes_apart = 4, blocking.values_together = tile_words;
     blocking.maxima_with_scores = !machine.bfloat16_tiles;
     // Measured: 1.8 % less time at D 64 with AVX-512; with AVX2, whose registers are few, LLVM spills more in the products, 2 % slower.

@@ -73,6 +73,7 @@ dsl::Blocking materialized_blocking(const Machine &machine, int head_dim, const 
     blocking.value_step = blocking.value_lanes = 1;
     blocking.products = {};
     blocking.side_outputs = blocking.asks_ahead = blocking.maxima_with_scores = blocking.sums_with_weights = false;
+    blocking.reads_in_place = blocking.asks_with_products = false;
     blocking.lanes_apart = 0;
     return blocking;
 }

@@ -53,6 +53,8 @@ Tensor<int32_t> interval_table(const AttentionProblem &problem) {
 
 JitAttention::JitAttention(int head_dim, std::optional<dsl::Mask> mask) {
     inputs_.query = query_, inputs_.key = key_, inputs_.value = value_;
+    inputs_.pages.key_strides = {key_.dim(1).stride(), key_.dim(3).stride()};
+    inputs_.pages.value_strides = {value_.dim(1).stride(), value_.dim(3).stride()};
     inputs_.queries = query_.dim(1).extent(), inputs_.keys = key_.dim(1).extent();
     inputs_.head_dim = head_dim != 0 ? Halide::Expr(head_dim) : query_.dim(0).extent();
     inputs_.value_dim = head_dim != 0 ? Halide::Expr(head_dim) : value_.dim(0).extent();

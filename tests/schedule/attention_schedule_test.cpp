@@ -3,6 +3,7 @@
 
 #include "compare.h"
 #include "jit_attention.h"
+#include "schedules/passes.h"
 #include "schedules/table.h"
 #include "targets.h"
 
@@ -27,7 +28,9 @@ protected:
     JitResult run(const schedules::AttentionSchedule &schedule, const AttentionProblem &problem) const {
         const schedules::Machine machine = schedules::machine(GetParam());
         JitAttention jit(head_dim);
-        schedule.apply(jit.declare(schedule.shape(machine, head_dim, jit.inputs().keys)), machine);
+        const dsl::Attention attention = jit.declare(schedule.shape(machine, head_dim, jit.inputs().keys));
+        schedule.apply(attention, machine);
+        schedules::add_passes(jit.pipeline, attention, machine);
         jit.compile(GetParam());
         return jit.run(problem);
     }

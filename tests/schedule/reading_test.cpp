@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "dsl/displaced.h"
+#include "dsl/in_place.h"
 #include "dsl/prefetch.h"
 #include "lowered.h"
 
@@ -48,6 +49,42 @@ TEST(Displaced, OfNothingLoadedIsAnError) {
     EXPECT_THROW(p.compile_to_module({}, "nothing_loaded"), CompileError);
 }
 
+// The same loop reads the copy, or the rows that it would be a copy of, from the second on, wherever they begin.
+TEST(InPlace, ReadsTheCopyOrWhatItIsOf) {
+    for (const bool vectors : {false, true})
+        for (const bool in_place : {false, true}) {
+            Reading r;
+            Param<bool> lies;
+            Func copy("copy"), origin("origin");
+            copy(r.x, r.y) = r.in(r.x, r.y + 1) + 1; // so that it shows which one is read
+            origin() = select(lies, attune::dsl::address_of(r.in(0, 1)), attune::dsl::address_of(copy(0, 0)));
+            r.read(r.x, r.y) = 2 * attune::dsl::read_in_place(copy(r.x, r.y), origin());
+            copy.compute_root().bound_extent(r.x, 16), origin.compute_root();
+            if (vectors) r.read.vectorize(r.x, 8);
+            Pipeline p(r.read);
+            attune::dsl::lower_in_place(p);
+            const Buffer<int> all(16 * 6 + 1); // rows that begin at no multiple of a vector's bytes
+            Buffer<int> rows(all.data() + 1, 16, 6);
+            rows.for_each_element([&](int column, int row) { rows(column, row) = 100 * row + column; });
+            r.in.set(rows), lies.set(in_place);
+            Buffer<int> got = p.realize({16, 4});
+            for (int row = 0; row < 4; row++)
+                for (int column = 0; column < 16; column++)
+                    EXPECT_EQ(got(column, row), 2 * (100 * (row + 1) + column + !in_place)) << column << ", " << row;
+        }
+}
+
+TEST(InPlace, OfNothingLoadedIsAnError) {
+    for (const bool address : {false, true}) {
+        Reading r;
+        const Expr nothing = r.x + r.y, zero(uint64_t(0));
+        r.read(r.x, r.y) = address ? attune::dsl::address_of(nothing) : cast<uint64_t>(attune::dsl::read_in_place(nothing, zero));
+        Pipeline p(r.read);
+        attune::dsl::lower_in_place(p);
+        EXPECT_THROW(p.compile_to_module({}, "nothing_loaded"), CompileError);
+    }
+}
+
 struct Requests : Internal::IRVisitor {
     int requests = 0;
 
@@ -76,6 +113,23 @@ TEST(Prefetch, AsksForEachPlaceThatIsWanted) {
         Buffer<int> got = p.realize({16, 4});
         for (int at = 0; at < 4; at++)
             EXPECT_EQ(got(7, at), 100 * at + 7);
+    }
+}
+
+// As by with_prefetch(), of an address.
+TEST(Prefetch, AsksForAnAddress) {
+    for (bool wanted : {true, false}) {
+        Reading r;
+        r.read(r.x, r.y) = attune::dsl::with_prefetch_at(r.in(r.x, r.y), Expr(uint64_t(4096)), Expr(wanted));
+        r.read.bound(r.x, 0, 16).vectorize(r.x, 16);
+        Pipeline p(r.read);
+        attune::dsl::lower_prefetches(p);
+        Requests found;
+        attune::test::visit_lowered(p, {r.in}, found);
+        EXPECT_EQ(found.requests, wanted ? 1 : 0);
+        r.in.set(r.rows(4));
+        Buffer<int> got = p.realize({16, 4});
+        EXPECT_EQ(got(7, 3), 307);
     }
 }
 

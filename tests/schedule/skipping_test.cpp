@@ -13,16 +13,18 @@
 namespace attune::test::skipping_test {
 namespace {
 
-std::atomic<int64_t> panels, dots, outputs, stores;
+std::atomic<int64_t> panels, dots, outputs, stores, key_copies, value_copies;
 
 int32_t count_panel() { return int32_t(panels++); }
 int32_t count_dot() { return int32_t(dots++); }
 int32_t count_output() { return int32_t(outputs++); }
 int32_t count_store() { return int32_t(stores++); }
+int32_t count_key_copy() { return int32_t(key_copies++); }
+int32_t count_value_copy() { return int32_t(value_copies++); }
 
 /** Counts, in the finished code: panels of dot products computed, stores into their sums, into those of weights times values but for
- * what these begin with, and into the scores. Halide's own tracing would not do: a traced Func has an effect, and what has an effect isn't
- * skipped. */
+ * what these begin with, into the scores, and into copies of keys and values. Halide's own tracing would not do: a traced Func has an
+ * effect, and what has an effect isn't skipped. */
 class Counting : public Halide::Internal::IRMutator {
     using Halide::Internal::IRMutator::visit;
 
@@ -40,6 +42,8 @@ class Counting : public Halide::Internal::IRMutator {
         const Halide::Internal::Stmt store = IRMutator::visit(op);
         if (is_of(op->name, "dot")) return counted("attune_test_count_dot", store);
         if (is_of(op->name, "block_output") && !is_const_zero(op->value)) return counted("attune_test_count_output", store);
+        if (is_of(op->name, "key_block")) return counted("attune_test_count_key_copy", store);
+        if (is_of(op->name, "value_block")) return counted("attune_test_count_value_copy", store);
         return is_of(op->name, "score") ? counted("attune_test_count_store", store) : store;
     }
 };
@@ -53,7 +57,9 @@ struct CountingFlash : Flash {
         jit.pipeline.set_jit_externs({{"attune_test_count_panel", Halide::JITExtern(count_panel)},
                                       {"attune_test_count_dot", Halide::JITExtern(count_dot)},
                                       {"attune_test_count_output", Halide::JITExtern(count_output)},
-                                      {"attune_test_count_store", Halide::JITExtern(count_store)}});
+                                      {"attune_test_count_store", Halide::JITExtern(count_store)},
+                                      {"attune_test_count_key_copy", Halide::JITExtern(count_key_copy)},
+                                      {"attune_test_count_value_copy", Halide::JITExtern(count_value_copy)}});
         compile();
     }
 };
@@ -222,6 +228,36 @@ TEST_P(SkippingInTiles, OfABooleanTensorIsExactAsWell) {
                 exact += any;
             }
     EXPECT_EQ(panels, exact);
+}
+
+// Where a head's keys and values lie one after the other, only what a panel past the last key could hold is copied.
+TEST_P(SkippingInTiles, CopiesNothingThatCanBeReadInPlace) {
+    const bool in_place = flash.blocking.reads_in_place;
+    EXPECT_EQ(in_place, flash.machine.float_lanes >= 16);
+    const int64_t width = flash.blocking.keys_per_panel, keys = 500, heads = 2, dim = GetParam().head_dim == 0 ? 32 : channels;
+    AttentionProblem p = normal_problem({1, heads, heads, 203, keys, dim, dim}, random);
+    const int64_t rows = flash.blocking.rows_per_tile * flash.blocking.tiles_per_task, tasks = (p.queries() + rows - 1) / rows;
+    const int64_t all = keys * heads * tasks * dim / flash.machine.float_lanes, last = all / keys * (2 * width);
+    for (const bool keys_apart : {false, true})
+        for (const bool values_apart : {false, true}) {
+            AttentionProblem given = p;
+            const auto set_apart = [&](Tensor<float> &x) {
+                const Tensor<float> from = x;
+                x = Tensor<float>({1, heads, keys, dim}, Layout::tokens_first());
+                for (int64_t h = 0; h < heads; h++)
+                    for (int64_t j = 0; j < keys; j++)
+                        for (int64_t d = 0; d < dim; d++)
+                            x(0, h, j, d) = from(0, h, j, d);
+            };
+            if (keys_apart) set_apart(given.k);
+            if (values_apart) set_apart(given.v);
+            key_copies = value_copies = 0;
+            expect_exact(flash.jit.run(given), p);
+            EXPECT_GE(key_copies, keys_apart || !in_place ? all : 1);
+            EXPECT_LE(key_copies, keys_apart || !in_place ? all + all / 4 : last);
+            EXPECT_GE(value_copies, values_apart || !in_place ? all : 1);
+            EXPECT_LE(value_copies, values_apart || !in_place ? all + all / 4 : last);
+        }
 }
 
 class SkippingByCompiledMask : public Skipping {

@@ -1,0 +1,134 @@
+// What is read after this: by the block of keys that follows, and by the next task.
+#include "dsl/attention_parts.h"
+#include "dsl/axes.h"
+#include "dsl/in_place.h"
+#include "dsl/prefetch.h"
+
+namespace attune::dsl {
+
+using namespace axes;
+using Halide::cast;
+using Halide::Expr;
+using Halide::Func;
+using Halide::RDom;
+
+namespace {
+
+constexpr int bytes_per_line = 64;
+enum Tensor { of_keys, of_values };
+
+// The rows of the next task, or those of the next head, or of the next batch item; and the last task has itself after it.
+struct NextTask {
+    Expr first_row, head, kv_head, batch;
+};
+
+NextTask next_task(const AttentionInputs &in, const Blocking &blocking) {
+    const Expr row = (tile / blocking.tiles_per_task + 1) * (blocking.tiles_per_task * blocking.rows_per_tile);
+    const Expr same_head = row < in.queries, same_item = same_head || head + 1 < in.heads;
+    const Expr next_head = unsafe_promise_clamped(select(same_head, head, same_item, head + 1, 0), 0, in.heads - 1);
+    const Expr kv_heads = in.heads / in.heads_per_group;
+    return {select(same_head, row, 0), next_head, unsafe_promise_clamped(next_head / in.heads_per_group, 0, kv_heads - 1),
+            select(same_item, batch, min(batch + 1, in.batches - 1))};
+}
+
+// Whether what is asked for with the products are the rows of keys and values: not of pages, nor of rows that are apart by what isn't
+// known, which takes more registers than there are (12 keys have as many addresses where D isn't compiled in).
+Expr asks_rows(const AttentionInputs &in, const Blocking &blocking) {
+    const Expr adjacent = in.pages.key_strides->place == in.head_dim && in.pages.value_strides->place == in.value_dim;
+    return !in.pages.in_several() && (is_const(blocking.products.packed(in.head_dim)) ? Halide::Internal::const_true() : adjacent);
+}
+
+// Of tokens of queries, and of keys and values, as many as a task has rows, or fewer keys than that. Each tile asks for its share in its
+// first block, and each of the block's panels for a part.
+void declare_asked(MemoryAhead &m, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels) {
+    const NextTask next = next_task(in, blocking);
+    const int tiles = blocking.tiles_per_task, elements = bytes_per_line / in.key.type().bytes();
+    const Expr keys_apart = m.next_panel.defined() ? !asks_rows(in, blocking) : Halide::Internal::const_true();
+    const Expr all = min(tiles * blocking.rows_per_tile, max(in.queries, select(keys_apart, in.keys, 0)));
+    const Expr tiles_there = min((in.queries + (blocking.rows_per_tile - 1)) / blocking.rows_per_tile, tiles);
+    const Expr share = (all + tiles_there - 1) / tiles_there;
+    const Expr listed_panels = max(listed(panels, Panels::listed_count), 1);
+    const Expr first_block = !has_keys_in(blocking, ranges.of_tile(tile, head, batch), block - 1);
+    m.tokens(tile, block, head, batch) = select(first_block, (share + listed_panels - 1) / listed_panels, 0);
+
+    const Halide::Var slot("slot");
+    const Expr tokens = m.tokens(tile, block, head, batch);
+    auto asked = [&]() -> Halide::FuncRef { return m.asked(slot, tile, block, head, batch); };
+    asked() = 0;
+    const auto ask = [&](const char *name, const Expr &width, const Expr &used, const auto &later) {
+        RDom lines(0, simplify((width + (elements - 1)) / elements), 0, all, name);
+        lines.where(lines.y < select(used, tokens, 0));
+        Expr none = 0;
+        for (const Halide::FuncRef &read : later(lines.x * elements, next.first_row + tile % tiles * share + slot * tokens + lines.y))
+            none = with_prefetch(none, read, Halide::Internal::const_true(), Nearness::second_level);
+        asked() = none;
+        return lines;
+    };
+    using Later = std::vector<Halide::FuncRef>;
+    // Of the narrower of two widths lines past the row's end are asked for, too, which costs less than to look.
+    const auto channel = [](const Expr &c, const Expr &width) { return unsafe_promise_clamped(c, 0, width - 1); };
+    m.query_lines = ask("query_lines_ahead", in.head_dim, Halide::Internal::const_true(), [&](const Expr &c, const Expr &token) {
+        return Later{in.query(channel(c, in.head_dim), clamp(token, 0, in.queries - 1), next.head, next.batch)};
+    });
+    m.key_lines = ask("key_lines_ahead", max(in.head_dim, in.value_dim), keys_apart, [&](const Expr &c, const Expr &token) {
+        const Expr key = clamp(token, 0, in.keys - 1);
+        return Later{in.key(channel(c, in.head_dim), key, next.kv_head, next.batch),
+                     in.value(channel(c, in.value_dim), key, next.kv_head, next.batch)};
+    });
+}
+
+// Of the block that follows, or of the next task's first keys. What is asked for in the place of others than rows is there already.
+void declare_next_panel(MemoryAhead &m, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
+    const NextTask next = next_task(in, blocking);
+    const Expr same_task = has_keys_in(blocking, ranges.of_tile(tile, head, batch), block + 1);
+    // Of a window, or documents, the next task's keys begin about where this one's end.
+    const auto of_task = ranges.of_task(tile / blocking.tiles_per_task, head, batch);
+    const Expr of_next = select(next.first_row > 0 && of_task[KeyRanges::first] > 0, of_task[KeyRanges::end], 0);
+    const Expr begin = clamp(select(same_task, (block + 1) * blocking.keys_per_block, of_next), 0, in.keys - 1);
+    const Expr kv_head = select(same_task, head / in.heads_per_group, next.kv_head), item = select(same_task, batch, next.batch);
+    const Halide::Var slot("slot");
+    const auto at = [&](const Func &f, const Halide::Expr &stride) {
+        const Expr bytes = cast<int64_t>(stride) * f.type().bytes();
+        const Expr further = cast<int64_t>(slot * blocking.keys_per_panel) * bytes;
+        return address_of(f(0, begin, kv_head, item)) + cast<uint64_t>(select(asks_rows(in, blocking), further, cast<int64_t>(0)));
+    };
+    m.next_panel = Func("next_panel");
+    m.next_panel(slot, tile, block, head, batch) =
+        Halide::Tuple(at(in.key, in.pages.key_strides->place), at(in.value, in.pages.value_strides->place));
+}
+
+} // namespace
+
+MemoryAhead memory_ahead(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels) {
+    MemoryAhead m;
+    m.asked = Func("asked"), m.tokens = Func("tokens_of_panel");
+    if (blocking.asks_with_products && in.pages.key_strides && in.pages.value_strides) declare_next_panel(m, in, blocking, ranges);
+    declare_asked(m, in, blocking, ranges, panels);
+    return m;
+}
+
+Expr asking_ahead(const AttentionInputs &in, const Blocking &blocking, const Operands &o, const Panels &panels, const MemoryAhead &ahead,
+                  const Expr &key, const Expr &slot, const Expr &lane, const Expr &d) {
+    const Products &products = blocking.products;
+    const int keys = blocking.keys_per_panel;
+    const Expr terms = products.packed(in.head_dim), once = lane == 0 && row < blocking.value_lanes;
+    // A panel has `keys` times as many elements as there are products with one of its keys: so many of them are asked for with each.
+    const auto next = ahead.next_panel(slot, tile, block, head, batch);
+    const auto further = [&](const Func &f, const Expr &stride) {
+        const int bytes = f.type().bytes();
+        const Expr elements = d * (keys * products.depth());
+        if (!is_const(terms)) return cast<uint64_t>(cast<int64_t>(elements) * bytes);
+        const Expr beyond = select(in.pages.in_several(), 0, stride - in.head_dim); // the end of a row, up to the next
+        return cast<uint64_t>((cast<int64_t>(elements) + cast<int64_t>(d * keys / terms) * beyond) * bytes);
+    };
+    Expr asking = key;
+    asking = with_prefetch_at(asking, next[of_keys] + further(in.key, in.pages.key_strides->place), once, Nearness::second_level);
+    asking = with_prefetch_at(asking, next[of_values] + further(in.value, in.pages.value_strides->place), once, Nearness::second_level);
+    if (!o.place.defined()) return asking;
+    const Expr next_key = cast<int64_t>(listed_key(blocking, panels, slot) + keys) * cast<int64_t>(terms);
+    const Expr of_panel = (next_key + cast<int64_t>(d * keys)) * products.type().bytes();
+    const Expr origin = o.panel_place(slot, tile, block, head, batch)[Operands::key_origin];
+    return with_prefetch_at(asking, origin + cast<uint64_t>(of_panel), once, Nearness::first_level);
+}
+
+} // namespace attune::dsl

@@ -1,0 +1,178 @@
+// q, k and v as the inner loops read them: copies, packed, or where the caller has them.
+#include "dsl/attention_parts.h"
+#include "dsl/axes.h"
+#include "dsl/in_place.h"
+#include "dsl/numeric.h"
+#include "dsl/words.h"
+
+namespace attune::dsl {
+
+using namespace axes;
+using Halide::Expr;
+using Halide::Func;
+using Halide::RDom;
+using Halide::Tuple;
+
+namespace {
+
+// Whether channels 2 d and 2 d + 1 make a pair, which lie side by side: so a pair is read as one word, and a row of k lies as its copy
+// does.
+bool has_words(const AttentionInputs &in, const Blocking &blocking, const Func &x) {
+    const Products &products = blocking.products;
+    return products.pairs && products.multiple == 1 && x.type().is_bfloat() && !in.positioning &&
+           can_prove(in.head_dim % (products.depth() * blocking.value_lanes) == 0);
+}
+
+// What the product takes of q or k at d: a channel, or two as a pair: where they aren't words, d and d + half of them. They are numbers of
+// bf16 already unless a position came in. Past an odd D there are zeros.
+Expr packed_channel(const AttentionInputs &in, const Blocking &blocking, const Func &x, const Expr &d, const Expr &token,
+                    const Expr &head_of_x, const std::function<Expr(const Expr &)> &channel) {
+    const Products &products = blocking.products;
+    if (!products.pairs) return channel(d);
+    const int lanes = blocking.value_lanes;
+    if (has_words(in, blocking, x)) return words_from(x(d / lanes * (lanes * products.depth()) + d % lanes, token, head_of_x, batch));
+    const bool rounded = x.type().is_bfloat() && !in.positioning, exact = can_prove(in.head_dim == 2 * products.packed(in.head_dim));
+    return products.pack([&](int which) {
+        const bool inside = exact || (which == 0 && products.multiple == 1);
+        Expr c = which == 0 ? d : d + products.packed(in.head_dim);
+        Expr own = channel(inside ? c : min(c, in.head_dim - 1)), term = rounded ? own : round_to_bfloat16(own);
+        return inside ? term : select(c < in.head_dim, term, 0.0f);
+    });
+}
+
+// A channel of v, or of two keys one after the other as a pair.
+Expr packed_value(const AttentionInputs &in, const Blocking &blocking, const Expr &padded_value_dim,
+                  const std::function<Expr(const Expr &)> &source, const Expr &packed_key) {
+    const Products &products = blocking.products;
+    const bool exact = blocking.value_step == 1 || is_const(padded_value_dim);
+    Expr channel = blocking.value_step == 1 ? Expr(dim) : min(dim, in.value_dim - 1);
+    return products.pack([&](int which) {
+        Expr value = as_float(in.value(channel, source(packed_key * products.depth() + which), head / in.heads_per_group, batch));
+        if (products.pairs && !in.value.type().is_bfloat()) value = round_to_bfloat16(value);
+        return exact ? value : select(dim < in.value_dim, value, 0.0f);
+    });
+}
+
+// A pair of bf16 with zeros for Inf and NaN.
+Expr finite_pair(const Expr &pair) {
+    auto half = [&](const Expr &all, const Expr &exponent) { return select((pair & exponent) == exponent, Expr(0u), pair & all); };
+    return half(Expr(0xffffu), Expr(0x7f80u)) | half(Expr(0xffff0000u), Expr(0x7f800000u));
+}
+
+// Integers order |v| as floats do, with Inf and NaN on top, and no floating-point assumption can hide a NaN from them. Where the copies
+// hold no such values, v is looked at where the caller has it.
+void declare_value_bits(Operands &o, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges,
+                        const std::function<Expr(const Expr &)> &source) {
+    const bool copied = blocking.values_together == 1;
+    // Only of copies what lies beside the task's keys is looked at: there it is multiplied, too.
+    const int step = o.value_lanes, depth = copied ? blocking.products.depth() : 1, slack = copied ? blocking.keys_per_panel : 0;
+    const Expr steps = Halide::Internal::simplify(o.stored_value_dim / step);
+    Halide::Var each("each");
+    auto lane_bits = [&]() -> Halide::FuncRef { return o.value_lane(each, block, task, head, batch); };
+    auto value = [&](const RDom &r) { return o.value(r.x * step + each, r.y, block, task, head, batch); };
+    o.value_steps = RDom(0, steps, 0, blocking.keys_of_panels() / depth, "value_steps");
+    only_keys_of_task(o.value_steps, ranges, block * blocking.keys_per_block + o.value_steps.y * depth - slack, copied ? 2 * slack : 1);
+    const Expr channel = min(o.value_steps.x * step + each, in.value_dim - 1);
+    const Expr given = as_float(in.value(channel, source(o.value_steps.y), head / in.heads_per_group, batch));
+    lane_bits() = 0;
+    lane_bits() = max(lane_bits(), copied ? blocking.products.magnitude_bits(value(o.value_steps)) : magnitude_bits(given));
+    if (o.values_may_lie) {
+        const auto place = o.place(block, task, head, batch);
+        o.given_steps = RDom(0, steps, 0, blocking.keys_of_panels(), "given_steps");
+        o.given_steps.where(o.given_steps.y < place[Operands::first_value]);
+        only_keys_of_task(o.given_steps, ranges, block * blocking.keys_per_block + o.given_steps.y - slack, 2 * slack);
+        const Expr in_place = read_in_place(value(o.given_steps), place[Operands::value_origin]);
+        lane_bits() = max(lane_bits(), blocking.products.magnitude_bits(in_place));
+    }
+    Expr all = 0;
+    for (int lane = 0; lane < step; lane++)
+        all = max(all, o.value_lane(lane, block, task, head, batch));
+    o.value_bits(block, task, head, batch) = all;
+}
+
+// Rows lie as their copies would where a head's are one after the other. Panels that go past the last key are copied all the same.
+void declare_places(Operands &o, const AttentionInputs &in, const Blocking &blocking) {
+    const Products &products = blocking.products;
+    const bool strides_known = in.pages.key_strides && in.pages.value_strides;
+    if (!blocking.reads_in_place || !strides_known) return;
+    o.keys_may_lie = products.pairs ? has_words(in, blocking, in.key) : in.key.type() == products.type() && !in.positioning;
+    o.values_may_lie = !products.pairs && in.value.type() == products.type() && o.value_lanes == blocking.value_lanes;
+    if (!o.keys_may_lie && !o.values_may_lie) return;
+    const Expr begin = block * blocking.keys_per_block, first_past = in.keys - begin - blocking.keys_per_panel + 1;
+    const auto lie = [&](bool may, const Halide::Expr &stride, const Expr &width, const Expr &of_copy) -> Expr {
+        return may ? !in.pages.in_several() && stride == width && width == of_copy : Halide::Internal::const_false();
+    };
+    const Expr keys_lie = lie(o.keys_may_lie, in.pages.key_strides->place, in.head_dim, in.head_dim);
+    const Expr values_lie = lie(o.values_may_lie, in.pages.value_strides->place, in.value_dim, o.stored_value_dim);
+    const auto origin = [&](const Expr &lies, const Func &f) {
+        return select(lies, address_of(f(0, begin, head / in.heads_per_group, batch)), Expr(uint64_t(0)));
+    };
+    o.place = Func("place");
+    o.place(block, task, head, batch) =
+        Tuple(origin(keys_lie, in.key), origin(values_lie, in.value), select(keys_lie, first_past, 0), select(values_lie, first_past, 0));
+}
+
+void declare_panel_place(Operands &o, const Blocking &blocking, const Panels &panels) {
+    const Halide::Var slot("slot");
+    const Expr of_tile = tile / blocking.tiles_per_task, begin = listed_key(blocking, panels, slot);
+    const auto place = o.place(block, of_tile, head, batch);
+    const auto origin = [&](const Func &copy, Operands::Place given, Operands::Place first) {
+        return select(begin < place[first], place[given], address_of(copy(0, 0, block, of_tile, head, batch)));
+    };
+    o.panel_place = Func("panel_place");
+    o.panel_place(slot, tile, block, head, batch) =
+        Tuple(origin(o.key, Operands::key_origin, Operands::first_key), origin(o.value, Operands::value_origin, Operands::first_value));
+}
+
+} // namespace
+
+Operands operands(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels,
+                  const Expr &padded_value_dim) {
+    const Expr keys = blocking.keys_per_block;
+    const int depth = blocking.products.depth(), slack = blocking.keys_per_panel, together = blocking.values_together;
+    Operands o;
+    o.query_lines = Func("query_lines"), o.query = Func("packed_query"), o.key = Func("key_block"), o.value_words = Func("value_words");
+    o.value = Func("value_block"), o.value_lane = Func("value_lane"), o.value_bits = Func("value_bits");
+
+    const Expr query = query_of(in, blocking, row);
+    o.query_lines(dim, row, tile, head, batch) = packed_channel(
+        in, blocking, in.query, dim, query, head, [&](const Expr &channel) { return in.query_channel(channel, query, head, batch); });
+    o.query(row, dim, tile, head, batch) = scaled_query(in, blocking, o.query_lines(dim, row, tile, head, batch));
+
+    const int vector = blocking.value_lanes;
+    o.stored_value_dim =
+        is_const(padded_value_dim) ? padded_value_dim : Halide::Internal::simplify((padded_value_dim + vector - 1) / vector * vector);
+    o.value_lanes = can_prove(o.stored_value_dim % vector == 0) ? vector : blocking.value_step;
+    declare_places(o, in, blocking);
+    const auto is_copied = [&](bool may_lie, Operands::Place first) {
+        return may_lie ? key >= o.place(block, task, head, batch)[first] : Halide::Internal::const_true();
+    };
+    // Whole panels are copied, so a few keys on either side of the task's own come along. Past the last key it is repeated: its
+    // scores are masked. Only what is needed is defined.
+    auto source = [&](const Expr &k) { return min(Halide::likely(block * keys + k), in.keys - 1); };
+    const auto of_task = [&](const Expr &begin, int count) { return is_of_task(ranges, begin - slack, count - 1 + 2 * slack); };
+    o.key(dim, key, block, task, head, batch) =
+        defined_if(of_task(block * keys + key, 1) && is_copied(o.keys_may_lie, Operands::first_key),
+                   packed_channel(in, blocking, in.key, dim, source(key), head / in.heads_per_group,
+                                  [&](const Expr &channel) { return in.key_channel(channel, source(key), head, batch); }));
+    const Expr packed = packed_value(in, blocking, padded_value_dim, source, key);
+    o.value_words(dim, key, block, task, head, batch) = together > 1 ? finite_pair(packed) : packed;
+    const Expr value = o.value_words(dim, key, block, task, head, batch), first = block * keys + key / together * (together * depth);
+    o.value(dim, key, block, task, head, batch) =
+        defined_if(of_task(first, together * depth) && is_copied(o.values_may_lie, Operands::first_value), value);
+    declare_value_bits(o, in, blocking, ranges, source);
+    if (o.place.defined()) declare_panel_place(o, blocking, panels);
+    return o;
+}
+
+Expr packed_key(const Blocking &blocking, const Operands &o, const Expr &slot, const Expr &key_of_block, const Expr &d) {
+    const Expr copied = o.key(d, key_of_block, block, tile / blocking.tiles_per_task, head, batch);
+    return o.keys_may_lie ? read_in_place(copied, o.panel_place(slot, tile, block, head, batch)[Operands::key_origin]) : copied;
+}
+
+Expr packed_value(const Blocking &blocking, const Operands &o, const Expr &slot, const Expr &packed_key_of_block) {
+    const Expr copied = o.value(dim, packed_key_of_block, block, tile / blocking.tiles_per_task, head, batch);
+    return o.values_may_lie ? read_in_place(copied, o.panel_place(slot, tile, block, head, batch)[Operands::value_origin]) : copied;
+}
+
+} // namespace attune::dsl

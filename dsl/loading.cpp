@@ -1,0 +1,42 @@
+#include "dsl/loading.h"
+
+namespace attune::dsl {
+
+using namespace Halide::Internal;
+using Halide::Expr;
+
+namespace {
+
+class FirstLoad : public IRVisitor {
+public:
+    const Load *load = nullptr;
+
+private:
+    using IRVisitor::visit;
+    void visit(const Load *op) override {
+        if (!load) load = op;
+    }
+};
+
+} // namespace
+
+const Load &load_of(const Expr &loading, const std::string &was_to) {
+    FirstLoad first;
+    loading.accept(&first);
+    if (!first.load) throw Halide::CompileError("attune: nothing is loaded where " + was_to);
+    return *first.load;
+}
+
+Expr first_address(const std::string &buffer) { return Halide::reinterpret<uint64_t>(Variable::make(Halide::Handle(), buffer)); }
+
+// The constant comes last: LLVM would add it to the buffer first, and keep one sum for each constant rather than what all have in common.
+Expr address_at(const std::string &buffer, const Expr &index, int element_bytes) {
+    Expr rest = simplify(index);
+    int64_t constant = 0;
+    if (const Add *sum = rest.as<Add>())
+        if (const auto c = as_const_int(sum->b)) constant = *c, rest = sum->a;
+    const Expr bytes = first_address(buffer) + Halide::cast<uint64_t>(rest) * Expr(uint64_t(element_bytes));
+    return bytes + Expr(uint64_t(constant * element_bytes));
+}
+
+} // namespace attune::dsl

@@ -1,0 +1,96 @@
+// Keys and values where the caller has them: read in place where they lie one after the other, copied where they don't.
+#include <string>
+#include <vector>
+
+#include "attention_test.h"
+#include "fenced.h"
+#include "typed_tensor.h"
+
+namespace attune::test {
+namespace {
+
+std::vector<const attune_kernel *> kernels_of_all_types() {
+    std::vector<const attune_kernel *> kernels;
+    for (int32_t index = 0; index < attune_kernel_count(); index++) {
+        const attune_kernel *kernel = attune_kernel_at(index);
+        if (kernel->device == ATTUNE_CPU && std::string(kernel->operation) == "attention" && kernel->cache_dtype == kernel->dtype)
+            kernels.push_back(kernel);
+    }
+    return kernels;
+}
+
+class AttentionPlaces : public AttentionTest {
+protected:
+    attune_type type() const { return kernel().dtype; }
+
+    struct Run {
+        TypedTensor out, lse;
+    };
+    Run run(const attune_tensor &q, const attune_tensor &k, const attune_tensor &v, const std::string &mask) {
+        AttentionDesc desc;
+        desc.dtype = type(), desc.head_dim = q.extent[3], desc.value_dim = v.extent[3], desc.mask = mask, desc.schedule = kernel().schedule;
+        const Result<AttentionPlan> plan = AttentionPlan::create(desc);
+        EXPECT_TRUE(plan.ok()) << plan.status().message;
+        const Extents rows{q.extent[0], q.extent[1], q.extent[2]};
+        Run run{TypedTensor(type(), {rows[0], rows[1], rows[2], v.extent[3]}), TypedTensor(ATTUNE_F32, rows)};
+        const attune_tensor lse = run.lse.view();
+        AttentionArgs args(q, k, v, run.out.view());
+        args.lse = &lse;
+        const Status status = plan->run(args);
+        EXPECT_TRUE(status.ok()) << status.message;
+        return run;
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Prebuilt, AttentionPlaces, ::testing::ValuesIn(kernels_of_all_types()), kernel_name);
+
+/** The same numbers with the heads of a token side by side, or in order. */
+TypedTensor laid_out(attune_type type, const Tensor<float> &x, bool heads_apart) {
+    TypedTensor other(type, x.extent, heads_apart ? std::vector<int>{0, 1, 2, 3} : std::vector<int>{0, 2, 1, 3});
+    for_each_index(x.extent, [&](const Extents &at) { other.set(at, x(at[0], at[1], at[2], at[3])); });
+    return other;
+}
+
+// Wherever panels and blocks end, with heads in groups, several batch items, and values that aren't finite.
+TEST_P(AttentionPlaces, GiveTheSameBits) {
+    for (const int64_t dim : {64, 80, 20})
+        for (const int64_t keys : {int64_t(1), int64_t(11), int64_t(12), int64_t(23), int64_t(49), large()})
+            for (const char *mask : {"none", "causal(bottom_right)", "window(9, 2, bottom_right)"}) {
+                SCOPED_TRACE(std::to_string(dim) + " channels, " + std::to_string(keys) + " keys, " + mask);
+                const AttentionShape s{2, 4, 2, 35, keys, head_dim_or(kernel(), dim), value_dim_or(kernel(), dim)};
+                const AttentionProblem p = normal_problem(s, random);
+                p.v(1, 1, keys / 2, 3 % s.value_dim) = NAN;
+                const TypedTensor q = laid_out(type(), p.q, true);
+                const auto with = [&](bool keys_apart, bool values_apart) {
+                    return run(q.view(), laid_out(type(), p.k, !keys_apart).view(), laid_out(type(), p.v, !values_apart).view(), mask);
+                };
+                const Run in_place = with(false, false);
+                for (const auto &[keys_apart, values_apart] : {std::pair<bool, bool>{true, false}, {false, true}, {true, true}}) {
+                    const Run copied = with(keys_apart, values_apart);
+                    EXPECT_TRUE(copied.out.bytes() == in_place.out.bytes() && copied.lse.bytes() == in_place.lse.bytes())
+                        << keys_apart << values_apart;
+                }
+            }
+}
+
+// A panel of keys may go past the last one: not so what is read.
+TEST_P(AttentionPlaces, EndWithTheirMemory) {
+    constexpr int64_t page = 4096 / sizeof(float);
+    const int64_t dim = head_dim_or(kernel(), 80), size = type() == ATTUNE_F32 ? 4 : 2;
+    for (const int64_t keys : {1, 8, 11, 12, 13, 20, 50}) {
+        const int64_t end = (keys * dim * size / 4 + page - 1) / page * page, first = end - keys * dim * size / 4;
+        const Fenced k(end + page, 0, end), v(end + page, 0, end);
+        TypedTensor q(type(), {1, 2, 37, dim});
+        for_each_index(q.extents(), [&](const Extents &at) { q.set(at, double(at[2] % 3) - 1); });
+        const TensorView values(v.data() + first, type(), {1, 1, keys, dim});
+        const Run got = run(q.view(), TensorView(k.data() + first, type(), {1, 1, keys, dim}), values, "none");
+        // All keys are alike, and their values as Fenced fills them: by twos where they have 16 bits.
+        const auto *halves = reinterpret_cast<const uint16_t *>(v.data() + first);
+        for_each_index(got.out.extents(), [&](const Extents &at) {
+            const double value = size == 4 ? 0.5 : half_value(type(), halves[at[3]]);
+            EXPECT_NEAR(got.out.get(at), value, 1e-6) << at[2] << ", " << at[3] << " of " << keys;
+        });
+    }
+}
+
+} // namespace
+} // namespace attune::test
