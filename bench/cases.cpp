@@ -30,6 +30,8 @@ const std::vector<Case> &named_cases() {
         causal({"causal_d64", 1, 8, 8, 1024, 1024, 64, 64}),
         causal({"causal_d128", 1, 4, 4, 4096, 4096, 128, 128}),
         causal({"causal_gqa", 1, 16, 4, 2048, 2048, 128, 128}),
+        {"chunk_gqa", 1, 32, 8, 64, 4096, 128, 128}, // of a long prompt
+        {"draft_gqa", 1, 32, 8, 4, 4096, 128, 128},  // tokens that speculative decoding checks
         {"decode_mha", 1, 32, 32, 1, 4096, 128, 128},
         {"decode_gqa", 1, 32, 8, 1, 4096, 128, 128},
         {"decode_batch", 16, 8, 2, 1, 2048, 128, 128},

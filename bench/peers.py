@@ -33,6 +33,8 @@ CASES = {
     "causal_d64": Case(1, 8, 8, 1024, 1024, 64, True, BOTH),
     "causal_d128": Case(1, 4, 4, 4096, 4096, 128, True, BOTH),
     "causal_gqa": Case(1, 16, 4, 2048, 2048, 128, True, BOTH),
+    "chunk_gqa": Case(1, 32, 8, 64, 4096, 128, False, BOTH),
+    "draft_gqa": Case(1, 32, 8, 4, 4096, 128, False, BOTH),
     "decode_mha": Case(1, 32, 32, 1, 4096, 128, False, BOTH),
     "decode_gqa": Case(1, 32, 8, 1, 4096, 128, False, BOTH),
     "decode_batch": Case(16, 8, 2, 1, 2048, 128, False, BOTH),

@@ -79,18 +79,22 @@ void choose_weights_kernel(attune_attention_plan &plan) {
     }
 }
 
-// Rows, (query, query head) pairs of a key/value head, up to which decoding is faster than flash attention; on ATTUNE_CUDA as many as its
-// tile has, where there are keys to split.
-constexpr int64_t most_decoded_rows = 8, most_decoded_rows_on_cuda = 16, least_split_keys = 512;
+// Queries up to which decoding is faster than flash attention, however many heads share keys: a tile of flash is as long for one as for 8
+// or 16, and decoding, which reads keys once for all of a group, twice as long for two. Where D isn't compiled into decoding, for fewer;
+// and for three and more where there are keys enough to pay for what each query's row costs once.
+constexpr int64_t most_decoded_queries = 8, most_decoded_queries_of_any_width = 6, always_decoded_queries = 2, least_keys_per_query = 8;
+// On ATTUNE_CUDA as many (query, query head) pairs of a key/value head as its tile has, where there are keys to split.
+constexpr int64_t most_decoded_rows_on_cuda = 16, least_split_keys = 512;
 
 // The weights' kernel adds up a dot product as flash does, and decoding in another order. Below this temperature what rounding makes of
 // that could give weights that aren't those of the output.
 constexpr float least_decoded_temperature = 1e-3f;
 
 bool is_decoding(const attune_attention_plan &plan, const AttentionShape &shape) {
-    const int64_t rows = shape.queries * (shape.heads / shape.kv_heads);
-    if (plan.device == ATTUNE_CUDA) return rows <= most_decoded_rows_on_cuda && shape.keys >= least_split_keys;
-    return rows <= most_decoded_rows;
+    if (plan.device == ATTUNE_CUDA)
+        return shape.queries * (shape.heads / shape.kv_heads) <= most_decoded_rows_on_cuda && shape.keys >= least_split_keys;
+    const int64_t most = plan.decode_kernel->head_dim > 0 ? most_decoded_queries : most_decoded_queries_of_any_width;
+    return shape.queries <= always_decoded_queries || (shape.queries <= most && shape.keys >= least_keys_per_query * shape.queries);
 }
 
 } // namespace

@@ -127,6 +127,8 @@ TEST(DecodeChoice, IsMadeForFewQueries) {
     ASSERT_TRUE(plan.ok()) << plan.status().message;
     EXPECT_STREQ(plan->kernel_for(1, 32, 32, 64)->schedule, "decode");
     EXPECT_STREQ(plan->kernel_for(1, 32, 8, 64)->schedule, "decode");
+    EXPECT_STREQ(plan->kernel_for(6, 32, 1, 64)->schedule, "decode"); // whatever the group
+    EXPECT_STREQ(plan->kernel_for(7, 8, 8, 64)->schedule, "flash");
     EXPECT_STREQ(plan->kernel_for(1024, 8, 8, 64)->schedule, "flash");
     EXPECT_EQ(plan->kernel_for(1, 3, 2, 64), nullptr);
     EXPECT_EQ(plan->kernel_for(1, 2, 2, int64_t{1} << 31), nullptr);
@@ -138,6 +140,14 @@ TEST(DecodeChoice, IsMadeForFewQueries) {
         EXPECT_STREQ(by_name->kernel_for(1, 8, 8, 64)->schedule, named);
         EXPECT_STREQ(by_name->kernel_for(1024, 8, 8, 64)->schedule, named);
     }
+    AttentionDesc compiled_in;
+    compiled_in.head_dim = compiled_in.value_dim = 64;
+    const Result<AttentionPlan> of_64 = AttentionPlan::create(compiled_in);
+    ASSERT_TRUE(of_64.ok()) << of_64.status().message;
+    EXPECT_STREQ(of_64->kernel_for(8, 32, 1, 64)->schedule, "decode");
+    EXPECT_STREQ(of_64->kernel_for(9, 8, 8, 1024)->schedule, "flash");
+    EXPECT_STREQ(of_64->kernel_for(8, 8, 8, 63)->schedule, "flash"); // a short prompt
+    EXPECT_STREQ(of_64->kernel_for(2, 8, 8, 2)->schedule, "decode");
 }
 
 } // namespace
