@@ -31,7 +31,7 @@ const std::vector<Case> &named_cases() {
         causal({"causal_d128", 1, 4, 4, 4096, 4096, 128, 128}),
         causal({"causal_gqa", 1, 16, 4, 2048, 2048, 128, 128}),
         {"chunk_gqa", 1, 32, 8, 64, 4096, 128, 128}, // of a long prompt
-        {"draft_gqa", 1, 32, 8, 4, 4096, 128, 128},  // tokens that speculative decoding checks
+        {"draft_gqa", 1, 32, 8, 4, 4096, 128, 128},  // as many tokens as speculative decoding checks at once
         {"decode_mha", 1, 32, 32, 1, 4096, 128, 128},
         {"decode_gqa", 1, 32, 8, 1, 4096, 128, 128},
         {"decode_batch", 16, 8, 2, 1, 2048, 128, 128},

@@ -41,7 +41,7 @@ struct Pages {
 /** The problem: N queries, M keys, D channels in q and k, Dv in v. Axes as Halide orders them: (channel, token, head, batch). */
 struct AttentionInputs {
     Halide::Func query, key, value; // f32, f16 or bf16
-    Pages pages;                    // where keys and values lie; only decode() reads it
+    Pages pages;                    // where keys and values lie
     Halide::Type output_type = Halide::Float(32);
     Halide::Expr queries, keys;       // N >= 1, M >= 1
     Halide::Expr head_dim, value_dim; // D, Dv
@@ -91,7 +91,7 @@ struct Blocking {
     // Packed keys of v that are copied at once, of each channel side by side; divides panels and blocks. If more than one, v that is Inf or
     // NaN is copied as 0, and added to the output apart: its terms are added up in another order than by hand.
     int values_together = 1;
-    bool scores_in_place = false; // products of q and k are added up where scores are stored, not in Scores::dot
+    bool scores_in_memory = false; // products of q and k are added up where scores are stored, not in Scores::dot
     // Whether maxima are taken as scores are made, where nothing changes them, and sums as weights are, by loops that the schedule joins.
     bool maxima_with_scores = false, sums_with_weights = false;
     // Not with pairs; of f32: whether scores that nothing changes are made as exponents of 4, which saves weights a product. See
@@ -160,7 +160,7 @@ struct Panels {
     enum Slot { listed_count, full_count, both_end, first_end, first_listed };
 };
 
-/** Copies of what the inner loops read, laid out for them. */
+/** What the inner loops read, laid out for them: copies, or where the caller has it. */
 struct Operands {
     // Packed: `dim` counts what Products packs of channels in q and k, `key` what it packs of keys in v.
     Halide::Func query_lines; // (dim, row, tile, head, batch): channels side by side, as the caller stores them
@@ -174,14 +174,14 @@ struct Operands {
     Halide::Func value_lane;       // (dim, block, task, head, batch): largest bits of |v|, by lane
     Halide::Func value_bits;       // (block, task, head, batch): over the lanes; at least `infinite_bits` iff some v is Inf or NaN
     Halide::RDom value_steps;      // (vector, key)
-    Halide::RDom given_steps;      // the same, of values in place; update 1 of value_lane where values_may_lie
+    Halide::RDom given_steps;      // the same, of values in place; update 1 of value_lane where values_may_be_in_place
     int value_lanes = 1;           // of value_lane
     Halide::Expr stored_value_dim; // of v: Dv in whole steps; where it isn't compiled in, also in whole vectors that are looked at
     static constexpr int32_t infinite_bits = 0x7f800000;
-    bool keys_may_lie = false, values_may_lie = false; // as their copies would
+    bool keys_may_be_in_place = false, values_may_be_in_place = false; // as their copies would
     /** The address (u64) of the block's first key, or 0 where all are copied, and that of its value; the first of the block's keys (i32)
      * that is copied, and the first whose value is. */
-    enum Place { key_origin, value_origin, first_key, first_value };
+    enum Place { key_origin, value_origin, first_copied_key, first_copied_value };
 };
 
 /** Memory of what is read later. */
@@ -192,7 +192,7 @@ struct MemoryAhead {
     Halide::RDom query_lines, key_lines; // (line of a token, token); updates 0 and 1 of `asked`
     // Only where Blocking::asks_with_products. u64 (slot, tile, block, head, batch): the addresses of keys, and of values, a block further
     // on or of the next task, of which those products with the panel ask for a panel's.
-    Halide::Func next_panel;
+    Halide::Func block_ahead;
 };
 
 /** The scores of a tile x block, transposed: rows of the tile side by side. Only listed panels, one after another in their list's order.

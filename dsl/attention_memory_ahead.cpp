@@ -43,7 +43,7 @@ Expr asks_rows(const AttentionInputs &in, const Blocking &blocking) {
 void declare_asked(MemoryAhead &m, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels) {
     const NextTask next = next_task(in, blocking);
     const int tiles = blocking.tiles_per_task, elements = bytes_per_line / in.key.type().bytes();
-    const Expr keys_apart = m.next_panel.defined() ? !asks_rows(in, blocking) : Halide::Internal::const_true();
+    const Expr keys_apart = m.block_ahead.defined() ? !asks_rows(in, blocking) : Halide::Internal::const_true();
     const Expr all = min(tiles * blocking.rows_per_tile, max(in.queries, select(keys_apart, in.keys, 0)));
     const Expr tiles_there = min((in.queries + (blocking.rows_per_tile - 1)) / blocking.rows_per_tile, tiles);
     const Expr share = (all + tiles_there - 1) / tiles_there;
@@ -78,7 +78,7 @@ void declare_asked(MemoryAhead &m, const AttentionInputs &in, const Blocking &bl
 }
 
 // Of the block that follows, or of the next task's first keys. What is asked for in the place of others than rows is there already.
-void declare_next_panel(MemoryAhead &m, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
+void declare_block_ahead(MemoryAhead &m, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
     const NextTask next = next_task(in, blocking);
     const Expr same_task = has_keys_in(blocking, ranges.of_tile(tile, head, batch), block + 1);
     // Of a window, or documents, the next task's keys begin about where this one's end.
@@ -92,8 +92,8 @@ void declare_next_panel(MemoryAhead &m, const AttentionInputs &in, const Blockin
         const Expr further = cast<int64_t>(slot * blocking.keys_per_panel) * bytes;
         return address_of(f(0, begin, kv_head, item)) + cast<uint64_t>(select(asks_rows(in, blocking), further, cast<int64_t>(0)));
     };
-    m.next_panel = Func("next_panel");
-    m.next_panel(slot, tile, block, head, batch) =
+    m.block_ahead = Func("block_ahead");
+    m.block_ahead(slot, tile, block, head, batch) =
         Halide::Tuple(at(in.key, in.pages.key_strides->place), at(in.value, in.pages.value_strides->place));
 }
 
@@ -102,7 +102,7 @@ void declare_next_panel(MemoryAhead &m, const AttentionInputs &in, const Blockin
 MemoryAhead memory_ahead(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels) {
     MemoryAhead m;
     m.asked = Func("asked"), m.tokens = Func("tokens_of_panel");
-    if (blocking.asks_with_products && in.pages.key_strides && in.pages.value_strides) declare_next_panel(m, in, blocking, ranges);
+    if (blocking.asks_with_products && in.pages.key_strides && in.pages.value_strides) declare_block_ahead(m, in, blocking, ranges);
     declare_asked(m, in, blocking, ranges, panels);
     return m;
 }
@@ -113,7 +113,7 @@ Expr asking_ahead(const AttentionInputs &in, const Blocking &blocking, const Ope
     const int keys = blocking.keys_per_panel;
     const Expr terms = products.packed(in.head_dim), once = lane == 0 && row < blocking.value_lanes;
     // A panel has `keys` times as many elements as there are products with one of its keys: so many of them are asked for with each.
-    const auto next = ahead.next_panel(slot, tile, block, head, batch);
+    const auto next = ahead.block_ahead(slot, tile, block, head, batch);
     const auto further = [&](const Func &f, const Expr &stride) {
         const int bytes = f.type().bytes();
         const Expr elements = d * (keys * products.depth());

@@ -15,11 +15,11 @@ using Halide::Tuple;
 
 namespace {
 
-// Whether channels 2 d and 2 d + 1 make a pair, which lie side by side: so a pair is read as one word, and a row of k lies as its copy
-// does.
-bool has_words(const AttentionInputs &in, const Blocking &blocking, const Func &x) {
+// Whether channels 2 d and 2 d + 1 of q and k make a pair, which lie side by side: so a pair is read as one word, and a row of k lies as
+// its copy does.
+bool has_words(const AttentionInputs &in, const Blocking &blocking) {
     const Products &products = blocking.products;
-    return products.pairs && products.multiple == 1 && x.type().is_bfloat() && !in.positioning &&
+    return products.pairs && products.multiple == 1 && in.query.type().is_bfloat() && in.key.type().is_bfloat() && !in.positioning &&
            can_prove(in.head_dim % (products.depth() * blocking.value_lanes) == 0);
 }
 
@@ -30,7 +30,7 @@ Expr packed_channel(const AttentionInputs &in, const Blocking &blocking, const F
     const Products &products = blocking.products;
     if (!products.pairs) return channel(d);
     const int lanes = blocking.value_lanes;
-    if (has_words(in, blocking, x)) return words_from(x(d / lanes * (lanes * products.depth()) + d % lanes, token, head_of_x, batch));
+    if (has_words(in, blocking)) return words_from(x(d / lanes * (lanes * products.depth()) + d % lanes, token, head_of_x, batch));
     const bool rounded = x.type().is_bfloat() && !in.positioning, exact = can_prove(in.head_dim == 2 * products.packed(in.head_dim));
     return products.pack([&](int which) {
         const bool inside = exact || (which == 0 && products.multiple == 1);
@@ -72,14 +72,15 @@ void declare_value_bits(Operands &o, const AttentionInputs &in, const Blocking &
     auto value = [&](const RDom &r) { return o.value(r.x * step + each, r.y, block, task, head, batch); };
     o.value_steps = RDom(0, steps, 0, blocking.keys_of_panels() / depth, "value_steps");
     only_keys_of_task(o.value_steps, ranges, block * blocking.keys_per_block + o.value_steps.y * depth - slack, copied ? 2 * slack : 1);
+    if (o.values_may_be_in_place) o.value_steps.where(o.value_steps.y >= o.place(block, task, head, batch)[Operands::first_copied_value]);
     const Expr channel = min(o.value_steps.x * step + each, in.value_dim - 1);
     const Expr given = as_float(in.value(channel, source(o.value_steps.y), head / in.heads_per_group, batch));
     lane_bits() = 0;
     lane_bits() = max(lane_bits(), copied ? blocking.products.magnitude_bits(value(o.value_steps)) : magnitude_bits(given));
-    if (o.values_may_lie) {
+    if (o.values_may_be_in_place) {
         const auto place = o.place(block, task, head, batch);
         o.given_steps = RDom(0, steps, 0, blocking.keys_of_panels(), "given_steps");
-        o.given_steps.where(o.given_steps.y < place[Operands::first_value]);
+        o.given_steps.where(o.given_steps.y < place[Operands::first_copied_value]);
         only_keys_of_task(o.given_steps, ranges, block * blocking.keys_per_block + o.given_steps.y - slack, 2 * slack);
         const Expr in_place = read_in_place(value(o.given_steps), place[Operands::value_origin]);
         lane_bits() = max(lane_bits(), blocking.products.magnitude_bits(in_place));
@@ -95,15 +96,15 @@ void declare_places(Operands &o, const AttentionInputs &in, const Blocking &bloc
     const Products &products = blocking.products;
     const bool strides_known = in.pages.key_strides && in.pages.value_strides;
     if (!blocking.reads_in_place || !strides_known) return;
-    o.keys_may_lie = products.pairs ? has_words(in, blocking, in.key) : in.key.type() == products.type() && !in.positioning;
-    o.values_may_lie = !products.pairs && in.value.type() == products.type() && o.value_lanes == blocking.value_lanes;
-    if (!o.keys_may_lie && !o.values_may_lie) return;
+    o.keys_may_be_in_place = products.pairs ? has_words(in, blocking) : in.key.type() == products.type() && !in.positioning;
+    o.values_may_be_in_place = !products.pairs && in.value.type() == products.type() && o.value_lanes == blocking.value_lanes;
+    if (!o.keys_may_be_in_place && !o.values_may_be_in_place) return;
     const Expr begin = block * blocking.keys_per_block, first_past = in.keys - begin - blocking.keys_per_panel + 1;
     const auto lie = [&](bool may, const Halide::Expr &stride, const Expr &width, const Expr &of_copy) -> Expr {
         return may ? !in.pages.in_several() && stride == width && width == of_copy : Halide::Internal::const_false();
     };
-    const Expr keys_lie = lie(o.keys_may_lie, in.pages.key_strides->place, in.head_dim, in.head_dim);
-    const Expr values_lie = lie(o.values_may_lie, in.pages.value_strides->place, in.value_dim, o.stored_value_dim);
+    const Expr keys_lie = lie(o.keys_may_be_in_place, in.pages.key_strides->place, in.head_dim, in.head_dim);
+    const Expr values_lie = lie(o.values_may_be_in_place, in.pages.value_strides->place, in.value_dim, o.stored_value_dim);
     const auto origin = [&](const Expr &lies, const Func &f) {
         return select(lies, address_of(f(0, begin, head / in.heads_per_group, batch)), Expr(uint64_t(0)));
     };
@@ -120,8 +121,8 @@ void declare_panel_place(Operands &o, const Blocking &blocking, const Panels &pa
         return select(begin < place[first], place[given], address_of(copy(0, 0, block, of_tile, head, batch)));
     };
     o.panel_place = Func("panel_place");
-    o.panel_place(slot, tile, block, head, batch) =
-        Tuple(origin(o.key, Operands::key_origin, Operands::first_key), origin(o.value, Operands::value_origin, Operands::first_value));
+    o.panel_place(slot, tile, block, head, batch) = Tuple(origin(o.key, Operands::key_origin, Operands::first_copied_key),
+                                                          origin(o.value, Operands::value_origin, Operands::first_copied_value));
 }
 
 } // namespace
@@ -152,14 +153,14 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
     auto source = [&](const Expr &k) { return min(Halide::likely(block * keys + k), in.keys - 1); };
     const auto of_task = [&](const Expr &begin, int count) { return is_of_task(ranges, begin - slack, count - 1 + 2 * slack); };
     o.key(dim, key, block, task, head, batch) =
-        defined_if(of_task(block * keys + key, 1) && is_copied(o.keys_may_lie, Operands::first_key),
+        defined_if(of_task(block * keys + key, 1) && is_copied(o.keys_may_be_in_place, Operands::first_copied_key),
                    packed_channel(in, blocking, in.key, dim, source(key), head / in.heads_per_group,
                                   [&](const Expr &channel) { return in.key_channel(channel, source(key), head, batch); }));
     const Expr packed = packed_value(in, blocking, padded_value_dim, source, key);
     o.value_words(dim, key, block, task, head, batch) = together > 1 ? finite_pair(packed) : packed;
     const Expr value = o.value_words(dim, key, block, task, head, batch), first = block * keys + key / together * (together * depth);
     o.value(dim, key, block, task, head, batch) =
-        defined_if(of_task(first, together * depth) && is_copied(o.values_may_lie, Operands::first_value), value);
+        defined_if(of_task(first, together * depth) && is_copied(o.values_may_be_in_place, Operands::first_copied_value), value);
     declare_value_bits(o, in, blocking, ranges, source);
     if (o.place.defined()) declare_panel_place(o, blocking, panels);
     return o;
@@ -167,12 +168,12 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
 
 Expr packed_key(const Blocking &blocking, const Operands &o, const Expr &slot, const Expr &key_of_block, const Expr &d) {
     const Expr copied = o.key(d, key_of_block, block, tile / blocking.tiles_per_task, head, batch);
-    return o.keys_may_lie ? read_in_place(copied, o.panel_place(slot, tile, block, head, batch)[Operands::key_origin]) : copied;
+    return o.keys_may_be_in_place ? read_in_place(copied, o.panel_place(slot, tile, block, head, batch)[Operands::key_origin]) : copied;
 }
 
 Expr packed_value(const Blocking &blocking, const Operands &o, const Expr &slot, const Expr &packed_key_of_block) {
     const Expr copied = o.value(dim, packed_key_of_block, block, tile / blocking.tiles_per_task, head, batch);
-    return o.values_may_lie ? read_in_place(copied, o.panel_place(slot, tile, block, head, batch)[Operands::value_origin]) : copied;
+    return o.values_may_be_in_place ? read_in_place(copied, o.panel_place(slot, tile, block, head, batch)[Operands::value_origin]) : copied;
 }
 
 } // namespace attune::dsl

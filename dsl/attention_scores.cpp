@@ -61,11 +61,11 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
         Expr begin = listed_key(blocking, panels, slot);
         if (blocking.asks_ahead) begin = clamp(begin + ahead.asked(slot, tile, block, head, batch), 0, blocking.keys_per_block);
         Expr key = packed_key(blocking, operands, slot, begin + lane, d);
-        if (ahead.next_panel.defined()) key = asking_ahead(in, blocking, operands, panels, ahead, key, slot, lane, d);
+        if (ahead.block_ahead.defined()) key = asking_ahead(in, blocking, operands, panels, ahead, key, slot, lane, d);
         return blocking.products.add(sum, operands.query(row, d, tile, head, batch), key);
     };
     auto dot = [&]() -> Halide::FuncRef { return s.dot(row, lane, slot, tile, block, head, batch); };
-    if (!blocking.scores_in_place) {
+    if (!blocking.scores_in_memory) {
         if (blocking.first_rows > 0) s.dims.where(multiplies(blocking, panels, slot));
         // The others are masked, so that the 0 they begin with does.
         if (blocking.few_keys > 0) s.dims.where(lane < blocking.few_keys || keys_left(blocking, ranges, panels, slot) > blocking.few_keys);
@@ -75,9 +75,9 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
 
     // Each stage runs only where it has something to do, so what is not asked for costs nothing.
     const Expr of_slot = key / panel_keys;
-    const Expr product = blocking.scores_in_place ? Expr(0.0f) : Expr(s.dot(row, key % panel_keys, of_slot, tile, block, head, batch));
+    const Expr product = blocking.scores_in_memory ? Expr(0.0f) : Expr(s.dot(row, key % panel_keys, of_slot, tile, block, head, batch));
     at(key) = defined_if(of_slot < listed(panels, Panels::listed_count), product);
-    if (blocking.scores_in_place) {
+    if (blocking.scores_in_memory) {
         RDom terms(0, panel_keys, 0, s.dims.x.extent(), 0, blocking.panels_per_block(), "multiply_keys");
         terms.where(terms.z < listed(panels, Panels::listed_count));
         const Expr at_term = terms.z * panel_keys + terms.x;

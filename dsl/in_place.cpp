@@ -23,7 +23,8 @@ class LowerInPlace : public IRMutator {
         }
         if (op->name != in_place_marker) return IRMutator::visit(op);
         const Expr copied = mutate(op->args[0]), origin = one_lane(mutate(op->args[1]));
-        // By the copy's own name, so that the compiler keeps loads after the stores of what is copied; aligned as elements are.
+        // By the copy's own name, so that the compiler keeps loads after the stores of what is copied; aligned as elements are,
+        // if that: words of 16-bit numbers need not be, which x86 doesn't mind.
         const Load &load = load_of(copied, "a copy was to be read");
         const Expr read = Load::make(load.type, load.name, load.index, load.image, load.param, load.predicate, ModulusRemainder());
         return Let::make(load.name, Halide::reinterpret(Halide::Handle(), origin), read);

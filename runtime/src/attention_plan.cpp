@@ -79,9 +79,10 @@ void choose_weights_kernel(attune_attention_plan &plan) {
     }
 }
 
-// Queries up to which decoding is faster than flash attention, however many heads share keys: a tile of flash is as long for one as for 8
-// or 16, and decoding, which reads keys once for all of a group, twice as long for two. Where D isn't compiled into decoding, for fewer;
-// and for three and more where there are keys enough to pay for what each query's row costs once.
+// Queries up to which decoding is faster than flash attention, however many heads share keys: a tile of flash takes as long for one as for
+// 8 or 16, and decoding, which reads keys once for all of a group, longer with each. Where D isn't compiled into decoding, for fewer; and
+// for three and more where there are keys enough to pay for what each query's row costs once. (With a cache M is its capacity: what is
+// chosen never depends on how long a sequence has become.)
 constexpr int64_t most_decoded_queries = 8, most_decoded_queries_of_any_width = 6, always_decoded_queries = 2, least_keys_per_query = 8;
 // On ATTUNE_CUDA as many (query, query head) pairs of a key/value head as its tile has, where there are keys to split.
 constexpr int64_t most_decoded_rows_on_cuda = 16, least_split_keys = 512;

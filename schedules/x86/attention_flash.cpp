@@ -202,7 +202,7 @@ private:
         lane_bits.bound_extent(each, o.value_lanes).vectorize(each);
         Halide::Stage bits = lane_bits.update().reorder(each, o.value_steps.x, o.value_steps.y).vectorize(each);
         if (is_const(Halide::Internal::simplify(o.value_steps.x.extent()))) bits.unroll(o.value_steps.x);
-        if (!o.values_may_lie) return;
+        if (!o.values_may_be_in_place) return;
         Halide::Stage given = lane_bits.update(1).reorder(each, o.given_steps.x, o.given_steps.y).vectorize(each);
         if (is_const(Halide::Internal::simplify(o.given_steps.x.extent()))) given.unroll(o.given_steps.x);
     }
@@ -263,9 +263,9 @@ private:
             asked.compute_at(panels).bound_extent(asked.args()[0], 1).update(0).unscheduled();
             asked.update(1).unscheduled();
             if (!machine.bfloat16_tiles) by_pages(asked.update(1)); // beside tiles it wasn't measured
-            if (a.ahead.next_panel.defined()) per_slot(a.ahead.next_panel);
+            if (a.ahead.block_ahead.defined()) per_slot(a.ahead.block_ahead);
         }
-        if (a.blocking.scores_in_place) return;
+        if (a.blocking.scores_in_memory) return;
         masked.unroll(row).unroll(in_slot);
         Func dot = s.dot;
         const Var slot_of_dot = dot.args()[2];
@@ -338,7 +338,7 @@ dsl::Blocking flash_blocking(const Machine &machine, int head_dim, const Halide:
     // With AVX2 a panel has 4 keys, and a channel 12 multiply-adds: too few to ask among, and without that what is in memory is copied
     // sooner.
     blocking.reads_in_place = blocking.asks_with_products = machine.float_lanes >= 16 && !machine.bfloat16_tiles;
-    if (machine.bfloat16_tiles) blocking.scores_in_place = true, blocking.lanes_apart = 4, blocking.values_together = tile_words;
+    if (machine.bfloat16_tiles) blocking.scores_in_memory = true, blocking.lanes_apart = 4, blocking.values_together = tile_words;
     blocking.maxima_with_scores = !machine.bfloat16_tiles;
     // Measured: 1.8 % less time at D 64 with AVX-512; with AVX2, whose registers are few, LLVM spills more in the products, 2 % slower.
     blocking.scores_as_exponents = machine.float_lanes >= 16 && !products.pairs;
