@@ -31,11 +31,12 @@ NextTask next_task(const AttentionInputs &in, const Blocking &blocking) {
             select(same_item, batch, min(batch + 1, in.batches - 1))};
 }
 
-// Whether what is asked for with the products are the rows of keys and values: not of pages, nor of rows that are apart by what isn't
-// known, which takes more registers than there are (12 keys have as many addresses where D isn't compiled in).
-Expr asks_rows(const AttentionInputs &in, const Blocking &blocking) {
+// Whether what is asked for with the products are the rows of keys and values: where they lie one after the other. Rows of heads in turns,
+// so asked for, were 0 to 9 % slower on Zen 4: those of a block share few sets of the second-level cache, and are gone when they are
+// copied.
+Expr asks_rows(const AttentionInputs &in) {
     const Expr adjacent = in.pages.key_strides->place == in.head_dim && in.pages.value_strides->place == in.value_dim;
-    return !in.pages.in_several() && (is_const(blocking.products.packed(in.head_dim)) ? Halide::Internal::const_true() : adjacent);
+    return !in.pages.in_several() && adjacent;
 }
 
 // Of tokens of queries, and of keys and values, as many as a task has rows, or fewer keys than that. Each tile asks for its share in its
@@ -43,7 +44,7 @@ Expr asks_rows(const AttentionInputs &in, const Blocking &blocking) {
 void declare_asked(MemoryAhead &m, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels) {
     const NextTask next = next_task(in, blocking);
     const int tiles = blocking.tiles_per_task, elements = bytes_per_line / in.key.type().bytes();
-    const Expr keys_apart = m.block_ahead.defined() ? !asks_rows(in, blocking) : Halide::Internal::const_true();
+    const Expr keys_apart = m.block_ahead.defined() ? !asks_rows(in) : Halide::Internal::const_true();
     const Expr all = min(tiles * blocking.rows_per_tile, max(in.queries, select(keys_apart, in.keys, 0)));
     const Expr tiles_there = min((in.queries + (blocking.rows_per_tile - 1)) / blocking.rows_per_tile, tiles);
     const Expr share = (all + tiles_there - 1) / tiles_there;
@@ -90,7 +91,7 @@ void declare_block_ahead(MemoryAhead &m, const AttentionInputs &in, const Blocki
     const auto at = [&](const Func &f, const Halide::Expr &stride) {
         const Expr bytes = cast<int64_t>(stride) * f.type().bytes();
         const Expr further = cast<int64_t>(slot * blocking.keys_per_panel) * bytes;
-        return address_of(f(0, begin, kv_head, item)) + cast<uint64_t>(select(asks_rows(in, blocking), further, cast<int64_t>(0)));
+        return address_of(f(0, begin, kv_head, item)) + cast<uint64_t>(select(asks_rows(in), further, cast<int64_t>(0)));
     };
     m.block_ahead = Func("block_ahead");
     m.block_ahead(slot, tile, block, head, batch) =
@@ -107,23 +108,17 @@ MemoryAhead memory_ahead(const AttentionInputs &in, const Blocking &blocking, co
     return m;
 }
 
-Expr asking_ahead(const AttentionInputs &in, const Blocking &blocking, const Operands &o, const Panels &panels, const MemoryAhead &ahead,
+Expr asking_ahead(const AttentionInputs &in, const Blocking &blocking, const Operands &o, const Panels &panels, const MemoryAhead &memory,
                   const Expr &key, const Expr &slot, const Expr &lane, const Expr &d) {
     const Products &products = blocking.products;
     const int keys = blocking.keys_per_panel;
     const Expr terms = products.packed(in.head_dim), once = lane == 0 && row < blocking.value_lanes;
     // A panel has `keys` times as many elements as there are products with one of its keys: so many of them are asked for with each.
-    const auto next = ahead.block_ahead(slot, tile, block, head, batch);
-    const auto further = [&](const Func &f, const Expr &stride) {
-        const int bytes = f.type().bytes();
-        const Expr elements = d * (keys * products.depth());
-        if (!is_const(terms)) return cast<uint64_t>(cast<int64_t>(elements) * bytes);
-        const Expr beyond = select(in.pages.in_several(), 0, stride - in.head_dim); // the end of a row, up to the next
-        return cast<uint64_t>((cast<int64_t>(elements) + cast<int64_t>(d * keys / terms) * beyond) * bytes);
-    };
+    const auto ahead = memory.block_ahead(slot, tile, block, head, batch);
+    const auto further = [&](const Func &f) { return cast<uint64_t>(cast<int64_t>(d * (keys * products.depth())) * f.type().bytes()); };
     Expr asking = key;
-    asking = with_prefetch_at(asking, next[of_keys] + further(in.key, in.pages.key_strides->place), once, Nearness::second_level);
-    asking = with_prefetch_at(asking, next[of_values] + further(in.value, in.pages.value_strides->place), once, Nearness::second_level);
+    asking = with_prefetch_at(asking, ahead[of_keys] + further(in.key), once, Nearness::second_level);
+    asking = with_prefetch_at(asking, ahead[of_values] + further(in.value), once, Nearness::second_level);
     if (!o.place.defined()) return asking;
     const Expr next_key = cast<int64_t>(listed_key(blocking, panels, slot) + keys) * cast<int64_t>(terms);
     const Expr of_panel = (next_key + cast<int64_t>(d * keys)) * products.type().bytes();
