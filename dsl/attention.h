@@ -187,9 +187,8 @@ struct Operands {
 /** Memory of what is read later. */
 struct MemoryAhead {
     // Of the next task, asked for a few tokens with each panel: queries; and keys and values, where they aren't asked for as below.
-    Halide::Func tokens;                 // i32 (tile, block, head, batch): how many of them with each panel
-    Halide::Func asked;                  // i32 (slot, tile, block, head, batch): 0
-    Halide::RDom query_lines, key_lines; // (line of a token, token); updates 0 and 1 of `asked`
+    Halide::Func tokens; // i32 (tile, block, head, batch): how many of them with each panel
+    Halide::Func asked;  // i32 (slot, tile, block, head, batch): 0; update 0 asks for queries, 1 for keys and values
     // Only where Blocking::asks_with_products. u64 (slot, tile, block, head, batch): the addresses of keys, and of values, a block further
     // on or of the next task, of which those products with the panel ask for a panel's.
     Halide::Func block_ahead;

@@ -63,15 +63,14 @@ void declare_asked(MemoryAhead &m, const AttentionInputs &in, const Blocking &bl
         for (const Halide::FuncRef &read : later(lines.x * elements, next.first_row + tile % tiles * share + slot * tokens + lines.y))
             none = with_prefetch(none, read, Halide::Internal::const_true(), Nearness::second_level);
         asked() = none;
-        return lines;
     };
     using Later = std::vector<Halide::FuncRef>;
     // Of the narrower of two widths lines past the row's end are asked for, too, which costs less than to look.
     const auto channel = [](const Expr &c, const Expr &width) { return unsafe_promise_clamped(c, 0, width - 1); };
-    m.query_lines = ask("query_lines_ahead", in.head_dim, Halide::Internal::const_true(), [&](const Expr &c, const Expr &token) {
+    ask("query_lines_ahead", in.head_dim, Halide::Internal::const_true(), [&](const Expr &c, const Expr &token) {
         return Later{in.query(channel(c, in.head_dim), clamp(token, 0, in.queries - 1), next.head, next.batch)};
     });
-    m.key_lines = ask("key_lines_ahead", max(in.head_dim, in.value_dim), keys_apart, [&](const Expr &c, const Expr &token) {
+    ask("key_lines_ahead", max(in.head_dim, in.value_dim), keys_apart, [&](const Expr &c, const Expr &token) {
         const Expr key = clamp(token, 0, in.keys - 1);
         return Later{in.key(channel(c, in.head_dim), key, next.kv_head, next.batch),
                      in.value(channel(c, in.value_dim), key, next.kv_head, next.batch)};

@@ -20,14 +20,12 @@ private:
 
 } // namespace
 
-const Load &load_of(const Expr &loading, const std::string &was_to) {
+const Load &load_of(const Expr &loading, const std::string &where) {
     FirstLoad first;
     loading.accept(&first);
-    if (!first.load) throw Halide::CompileError("attune: nothing is loaded where " + was_to);
+    if (!first.load) throw Halide::CompileError("attune: nothing is loaded where " + where);
     return *first.load;
 }
-
-Expr first_address(const std::string &buffer) { return Halide::reinterpret<uint64_t>(Variable::make(Halide::Handle(), buffer)); }
 
 // The constant comes last: LLVM would add it to the buffer first, and keep one sum for each constant rather than what all have in common.
 Expr address_at(const std::string &buffer, const Expr &index, int element_bytes) {
@@ -35,7 +33,8 @@ Expr address_at(const std::string &buffer, const Expr &index, int element_bytes)
     int64_t constant = 0;
     if (const Add *sum = rest.as<Add>())
         if (const auto c = as_const_int(sum->b)) constant = *c, rest = sum->a;
-    const Expr bytes = first_address(buffer) + Halide::cast<uint64_t>(rest) * Expr(uint64_t(element_bytes));
+    const Expr first = Halide::reinterpret<uint64_t>(Variable::make(Halide::Handle(), buffer));
+    const Expr bytes = first + Halide::cast<uint64_t>(rest) * Expr(uint64_t(element_bytes));
     return bytes + Expr(uint64_t(constant * element_bytes));
 }
 

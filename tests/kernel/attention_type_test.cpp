@@ -9,13 +9,9 @@ namespace attune::test {
 namespace {
 
 std::vector<const attune_kernel *> half_kernels() {
-    std::vector<const attune_kernel *> kernels;
-    for (int32_t index = 0; index < attune_kernel_count(); index++) {
-        const attune_kernel *kernel = attune_kernel_at(index);
-        if (kernel->device != ATTUNE_CPU) continue;
-        if (std::string(kernel->operation) == "attention" && kernel->dtype != ATTUNE_F32 && kernel->cache_dtype == kernel->dtype)
-            kernels.push_back(kernel);
-    }
+    std::vector<const attune_kernel *> kernels = kernels_of_all_types("attention");
+    const auto other = [](const attune_kernel *kernel) { return kernel->dtype == ATTUNE_F32; };
+    kernels.erase(std::remove_if(kernels.begin(), kernels.end(), other), kernels.end());
     return kernels;
 }
 

@@ -4,13 +4,20 @@
 
 namespace attune::test {
 
-std::vector<const attune_kernel *> kernels_of(std::string_view operation) {
+std::vector<const attune_kernel *> kernels_of_all_types(std::string_view operation) {
     std::vector<const attune_kernel *> kernels;
     for (int32_t index = 0; index < attune_kernel_count(); index++) {
         const attune_kernel *kernel = attune_kernel_at(index);
-        if (kernel->device != ATTUNE_CPU) continue;
-        if (kernel->operation == operation && kernel->dtype == ATTUNE_F32 && kernel->cache_dtype == ATTUNE_F32) kernels.push_back(kernel);
+        if (kernel->device == ATTUNE_CPU && kernel->operation == operation && kernel->cache_dtype == kernel->dtype)
+            kernels.push_back(kernel);
     }
+    return kernels;
+}
+
+std::vector<const attune_kernel *> kernels_of(std::string_view operation) {
+    std::vector<const attune_kernel *> kernels = kernels_of_all_types(operation);
+    const auto other = [](const attune_kernel *kernel) { return kernel->dtype != ATTUNE_F32; };
+    kernels.erase(std::remove_if(kernels.begin(), kernels.end(), other), kernels.end());
     return kernels;
 }
 

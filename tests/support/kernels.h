@@ -18,6 +18,9 @@ namespace attune::test {
 /** The prebuilt f32 kernels of an operation, for CPUs. */
 std::vector<const attune_kernel *> kernels_of(std::string_view operation);
 
+/** Those of f16 and bf16 as well; not those whose keys and values are of another type. */
+std::vector<const attune_kernel *> kernels_of_all_types(std::string_view operation);
+
 /** Whether it is the slow, plain schedule: small sizes only. */
 bool is_reference(const attune_kernel &kernel);
 
