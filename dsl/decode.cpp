@@ -89,11 +89,11 @@ Decode decode(const AttentionInputs &in, const DecodeBlocking &blocking) {
     if (takes_pairs(in, blocking)) d.products = blocking.products;
     d.first = Func("first"), d.end = Func("end"), d.reach = Func("reach"), d.full = Func("full"), d.list = Func("panel_list"),
     d.begin = Func("panel_begin"), d.panel_at = Func("panel_at"), d.read_at = Func("read_at"), d.place_of_page = Func("place_of_page");
-    d.query = Func("scaled_query"), d.value = Func("value_vector"), d.masked = Func("score");
+    d.query = Func("scaled_query"), d.masked = Func("score");
     d.lane_maximum = Func("lane_maximum"), d.maximum = Func("chunk_maximum"), d.weight = Func("weight");
     d.lane_sum = Func("lane_sum"), d.sum = Func("chunk_sum"), d.share = Func("share"), d.packed_share = Func("packed_share"),
-    d.step_output = Func("step_output"), d.output = Func("chunk_output");
-    d.lane_bits = Func("lane_bits"), d.output_bits = Func("output_bits"), d.careful_step = Func("careful_step"),
+    d.output = Func("chunk_output");
+    d.lane_bits = Func("lane_bits"), d.output_bits = Func("output_bits"), d.careful_sum = Func("careful_sum"),
     d.careful = Func("careful_output"), d.partial = Func("chunk_state");
     d.starved = Func("starved"), d.attends = Func("attends"), d.closing = Func("closing"), d.result = Func("result");
     d.attention = Func("attention"), d.lse = Func("log_sum_exp");

@@ -30,9 +30,13 @@ struct DecodeBlocking {
     std::vector<int> bytes_ahead;
     int bytes_ahead_alone = 0; // instead, where only one row reads a key
     int rows_per_turn = 1;     // that read values together
+    int vectors_at_once = 1;   // of the output, summed up over a part's keys in one pass; with pairs even, and none are left over
     Nearness nearness = Nearness::first_level;
 
     static constexpr int most_ahead = 128; // keys
+
+    /** What values are summed up over at once, in registers: a panel where streams take turns, else a step, a panel of each. */
+    int parts_per_step() const { return in_turn ? streams : 1; }
 };
 
 /** The scores of a group's keys, summed up by lane of a vector, which holds channels of one row or those of `rows_per_vector` rows beside
@@ -44,12 +48,21 @@ struct KeyProducts {
     int lanes = 1;      // of a row
     Halide::Func query; // (dim, row, head, batch): packed, scaled but for pairs
     Halide::Func key;   // (channel, vector, lane, stream, step, chunk, head, batch): whole vectors of a row's lanes, packed
+    Halide::Func rest_key; // the same, of channels that fill no vector; not defined where there are none
     Halide::Func dot;   // ((number * rows_per_vector + row of the vector) * lanes + channel, group, stream of the group, step, row,
                         // chunk, head, batch)
     std::vector<Halide::Func> sums; // as `dot`, halves added up, in the last one all channels of a key
     Halide::Func score;             // (number, row of the vector, group, stream of the group, step, row, chunk, head, batch)
     Halide::RDom dims, rest_dims, halves;
     Halide::RDom store; // (number, group, stream of the group, step): of `masked`, for as many rows as it is made for
+};
+
+/** Sums of share * v over the keys of a part, of some vectors of the output, whose channels for pairs are even in one and odd in the next. */
+struct ValueProducts {
+    Halide::Func value; // (channel, vector, packed lane, stream, step, turn of rows, chunk, head, batch)
+    Halide::Func sum;   // (channel, vector, part, step, row, chunk, head, batch)
+    Halide::RDom keys;  // packed lane, stream of the part
+    Halide::RDom store; // vector of the pass, pass, part, step: of Decode::output, by its update of the same place
 };
 
 /** Axes: `head` is the key/value head, `row` a (query, query head in the group) pair of it, `vector` counts `lanes` channels, of which
@@ -83,17 +96,14 @@ struct Decode {
     Halide::Func lane_sum, sum;         // as the maxima
     Halide::Func share;                 // as `weight`: what multiplies v, which dropout may have made 0
     Halide::Func packed_share;          // (packed lane, stream, ...): `share`, packed
-    Halide::Func value;                 // (channel, vector, lane, stream, step, chunk, head, batch): vectors of the output, lanes packed
-    Halide::Func step_output;           // (channel, vector, step, row, chunk, head, batch): sum of share * v over a step's panels. Pairs
-                                        // have even channels in one vector and odd ones in the next
-    Halide::Func output;                // (channel, vector, row, chunk, head, batch): over all steps
+    std::vector<ValueProducts> values;  // whole passes; what they leave over, one at a time; channels that fill no vector
+    Halide::Func output;                // (channel, vector, row, chunk, head, batch): over all parts
     Halide::Func lane_bits;             // (channel, row, chunk, head, batch): the largest bits of |output|, by lane
     Halide::Func output_bits;           // (row, chunk, head, batch): over the lanes
-    Halide::Func careful_step,
-        careful;          // as `step_output` and `output`: without what is masked or dropped; only where `output` isn't finite
+    Halide::Func careful_sum, careful;  // as `sum` and `output`: without what is masked or dropped; only where `output` isn't finite
     Halide::Func partial; // (channel, vector, row, chunk, head, batch): see Header, then the output from vector 1 on
     Halide::RDom maximum_steps, sum_steps, lanes, weights, shares, dropped;
-    Halide::RDom values, rest_values, output_steps, outputs, channels_of_bits, careful_values, careful_steps;
+    Halide::RDom outputs, channels_of_bits, careful_keys, careful_parts;
     enum Header { header_maximum, header_sum };
 
     Halide::Func joint;   // (row, head, batch): the maximum over all chunks

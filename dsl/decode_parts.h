@@ -50,8 +50,10 @@ struct Ahead {
 };
 
 /** Lane `channel` of vector `v`, of so many lanes, of a listed key, or of its value: a channel in f32, or for pairs a word of two
- * neighbours. That of a key further on is asked for, unless there is no `ahead.width`. */
-Halide::Expr lane_of(const Decode &d, Cached what, int lanes, const Halide::Expr &listed, const Halide::Expr &v, const Ahead &ahead = {});
+ * neighbours. That of a key further on is asked for, unless there is no `ahead.width`. With `rest`, which is for channels in f32, the vector
+ * has so many of them, and zeros: as MaskLoads knows it. */
+Halide::Expr lane_of(const Decode &d, Cached what, int lanes, const Halide::Expr &listed, const Halide::Expr &v, const Ahead &ahead = {},
+                     const Halide::Expr &rest = {});
 
 /** Whether some channels may be left that fill no vector; and 1 where some are, else 0. */
 bool has_rest(const Halide::Expr &width, int lanes);

@@ -55,12 +55,15 @@ Expr channel_of(const Decode &d, Cached what, const Expr &listed, const Expr &c)
     return as_float(stored_channel(d, what, in_whole_panel(d, listed), listed, c));
 }
 
-Expr lane_of(const Decode &d, Cached what, int lanes, const Expr &listed, const Expr &v, const Ahead &ahead) {
+Expr lane_of(const Decode &d, Cached what, int lanes, const Expr &listed, const Expr &v, const Ahead &ahead, const Expr &rest) {
     const int bytes = cached(d, what).types().front().bytes(), depth = d.products.depth(), line = 64;
     const Expr whole = in_whole_panel(d, listed);
-    const Expr c = v * (lanes * depth) + axes::channel;
+    const Expr c = v * (lanes * depth) + (rest.defined() ? min(axes::channel, rest - 1) : Expr(axes::channel));
     auto lane_from = [&](const Expr &stored) { return d.products.pairs ? words_from(stored) : as_float(stored); };
-    auto of_key = [&](const Expr &k) { return lane_from(stored_channel(d, what, whole, k, c)); };
+    auto of_key = [&](const Expr &k) {
+        const Expr stored = lane_from(stored_channel(d, what, whole, k, c));
+        return rest.defined() ? select(axes::channel < rest, stored, 0.0f) : stored;
+    };
     const std::vector<int> &distances = d.blocking.bytes_ahead;
     if (distances.empty() || !ahead.width.defined()) return of_key(listed);
     // A constant also where the width is none. (A limit on a quotient by the width is lost: inside loops over channels the compiler knows
@@ -80,7 +83,8 @@ Expr lane_of(const Decode &d, Cached what, int lanes, const Expr &listed, const 
     };
     const Expr wanted = ahead.wanted && v % std::max(line / (lanes * depth * bytes), 1) == 0;
     if (!d.read_at.defined())
-        return with_prefetch(of_key(listed), of_key(listed + asked([](int k) { return Expr(k); })), wanted, d.blocking.nearness);
+        return with_prefetch(of_key(listed), lane_from(stored_channel(d, what, whole, listed + asked([](int k) { return Expr(k); }), c)), wanted,
+                             d.blocking.nearness);
     auto elements = [&](int further) { return elements_to(d, what, whole, listed + further); };
     std::vector<Expr> nearer;
     for (std::size_t i = 1; ahead.all && i < keys.size(); i++)

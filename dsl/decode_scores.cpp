@@ -30,10 +30,10 @@ void declare_query(Decode &d) {
     const AttentionInputs &in = d.inputs;
     const Products &products = d.products;
     const Cell of_row = cell_of_row(in, row, 0);
-    // Past the last channel it comes again, to fill a vector.
     auto query_channel = [&](const Expr &c) {
-        Expr inside = has_rest(in.head_dim, d.blocking.lanes) ? min(likely(c), in.head_dim - 1) : c;
-        Expr x = in.query_channel(inside, of_row.query, of_row.head, batch);
+        auto channel_at = [&](const Expr &at) { return in.query_channel(at, of_row.query, of_row.head, batch); };
+        const bool fills_vectors = !has_rest(in.head_dim, d.blocking.lanes);
+        Expr x = fills_vectors ? channel_at(c) : select(c < in.head_dim, channel_at(min(c, in.head_dim - 1)), 0.0f);
         return products.pairs ? x : x * in.scale;
     };
     d.query(dim, row, head, batch) = products.pack([&](int which) { return query_channel(dim * products.depth() + which); });
@@ -54,8 +54,9 @@ KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vec
             d.query(dim / vector_lanes * p.lanes + dim % p.lanes, row * rows_per_vector + dim % vector_lanes / p.lanes, head, batch);
     }
     p.key = Func("key_vector" + suffix);
-    p.key(channel, vector, lane, stream, step, chunk, head, batch) =
-        lane_of(d, Cached::key, p.lanes, listed_key(d, lane, stream, step), vector, {in.head_dim, alone, rows_per_vector > 1});
+    const Ahead ahead = {in.head_dim, alone, rows_per_vector > 1};
+    const Expr listed = listed_key(d, lane, stream, step);
+    p.key(channel, vector, lane, stream, step, chunk, head, batch) = lane_of(d, Cached::key, p.lanes, listed, vector, ahead);
     // Sums by channel of a group's keys side by side, so that they can be halved until there is one for each key and row.
     const Expr of_vector = channel % vector_lanes, of_row = channel % p.lanes, number = channel / vector_lanes;
     const Halide::Var &group = groups.group, &of_stream = groups.of_stream;
@@ -69,9 +70,11 @@ KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vec
     dot() = products.add(dot(), query(p.dims), p.key(of_row, p.dims, key_lane, key_stream, step, chunk, head, batch));
     if (has_rest(in.head_dim, p.lanes)) {
         p.rest_dims = RDom(0, rest_count(in.head_dim, p.lanes), "rest_dims" + suffix);
-        p.rest_dims.where(of_row < in.head_dim % p.lanes);
-        Expr rest = whole + p.rest_dims;
-        dot() += query(rest) * channel_of(d, Cached::key, listed_key(d, key_lane, key_stream, step), rest * p.lanes + of_row);
+        p.rest_key = Func("rest_key" + suffix);
+        p.rest_key(channel, vector, lane, stream, step, chunk, head, batch) =
+            lane_of(d, Cached::key, p.lanes, listed, vector, ahead, in.head_dim % p.lanes);
+        const Expr rest = whole + p.rest_dims;
+        dot() += query(rest) * p.rest_key(of_row, rest, key_lane, key_stream, step, chunk, head, batch);
     }
     // Halves rather than neighbours: those of several keys are brought together by shuffles that need no table of lanes.
     p.halves = RDom(0, 2, "halves" + suffix);

@@ -29,45 +29,64 @@ Expr packed_values(const Decode &d, const Expr &packed_lane, const Expr &of_stre
 }
 
 // For channels past those that fill vectors, too.
-Expr careful_values(const Decode &d, const RDom &r) {
+Expr careful_values(const Decode &d, const Expr &packed_lane, const Expr &of_stream) {
     const AttentionInputs &in = d.inputs;
-    if (d.products.pairs) return packed_values(d, r.x, r.y);
+    if (d.products.pairs) return packed_values(d, packed_lane, of_stream);
     Expr c = Halide::unsafe_promise_clamped(vector * d.blocking.lanes + channel, 0, in.value_dim - 1);
-    return channel_of(d, Cached::value, listed_key(d, r.x, r.y, step), c);
+    return channel_of(d, Cached::value, listed_key(d, packed_lane, of_stream, step), c);
+}
+
+const Halide::Var part{"part"};
+
+RDom keys_of_part(const Decode &d, const std::string &name) {
+    return RDom(0, d.blocking.keys_per_panel / d.products.depth(), 0, d.blocking.streams / d.blocking.parts_per_step(), name);
+}
+
+Expr stream_of(const RDom &keys) { return part + keys.y; } // either is 0
+
+Expr share(const Decode &d, const RDom &keys) { return d.packed_share(keys.x, stream_of(keys), step, row, chunk, head, batch); }
+
+void add_part(Func sum, const Func &of_part, const Expr &of_vector, const Expr &nth, const Expr &of_step) {
+    sum(channel, of_vector, row, chunk, head, batch) += of_part(channel, of_vector, nth, of_step, row, chunk, head, batch);
+}
+
+// Vectors of the output from `first` on, `at_once` in each pass. `rest`: channels of the vector, where it isn't whole.
+void declare_values(Decode &d, const std::string &name, const Expr &first, int at_once, const Expr &passes, const Expr &rest = {}) {
+    const AttentionInputs &in = d.inputs;
+    ValueProducts p;
+    p.value = Func("value_of_" + name), p.sum = Func("sum_of_" + name), p.keys = keys_of_part(d, "keys_of_" + name);
+    const Ahead ahead = {in.value_dim, d.rows_per_head() == 1, false, turn};
+    p.value(channel, vector, lane, stream, step, turn, chunk, head, batch) =
+        rest.defined() ? lane_of(d, Cached::value, d.blocking.lanes, listed_key(d, lane, stream, step), vector, ahead, rest)
+                       : packed_values(d, lane, stream, ahead);
+    auto sum = [&]() -> Halide::FuncRef { return p.sum(channel, vector, part, step, row, chunk, head, batch); };
+    const Expr turn_of_row = row / d.blocking.rows_per_turn;
+    const Expr value = p.value(channel, vector, p.keys.x, stream_of(p.keys), step, turn_of_row, chunk, head, batch);
+    sum() = 0.0f;
+    sum() = rest.defined() ? sum() + share(d, p.keys) * value : d.products.add(sum(), share(d, p.keys), value);
+    p.store = RDom(0, at_once, 0, passes, 0, d.blocking.parts_per_step(), 0, d.steps_per_chunk(), "store_of_" + name);
+    p.store.where(p.store.w < steps(d));
+    add_part(d.output, p.sum, first + p.store.y * at_once + p.store.x, p.store.z, p.store.w);
+    d.values.push_back(p);
 }
 
 // Sum of share * v. Where it isn't finite, it is made again with the masks looked at: 0 * NaN is NaN, and so would be the result.
 void declare_output(Decode &d) {
     const AttentionInputs &in = d.inputs;
     const Products &products = d.products;
-    const int lanes = d.blocking.lanes, panel_keys = d.blocking.keys_per_panel / products.depth(), streams = d.blocking.streams;
+    const int lanes = d.blocking.lanes;
     auto output = [&](const Func &f, const Expr &v) -> Halide::FuncRef { return f(channel, v, row, chunk, head, batch); };
-    auto of_step = [&](const Expr &v, const Expr &at) -> Halide::FuncRef { return d.step_output(channel, v, at, row, chunk, head, batch); };
-    auto share = [&](const RDom &r) { return d.packed_share(r.x, r.y, step, row, chunk, head, batch); };
-    auto value = [&](const RDom &r, const Expr &v) {
-        return d.value(channel, v, r.x, r.y, step, row / d.blocking.rows_per_turn, chunk, head, batch);
-    };
     const Halide::Var packed_lane("packed_lane");
     d.packed_share(packed_lane, stream, step, row, chunk, head, batch) =
         products.pack([&](int which) { return d.share(packed_lane * products.depth() + which, stream, step, row, chunk, head, batch); });
-    const Ahead ahead = {in.value_dim, d.rows_per_head() == 1, false, turn};
-    d.value(channel, vector, lane, stream, step, turn, chunk, head, batch) = packed_values(d, lane, stream, ahead);
 
-    // A step's values are in the nearest cache when those channels of theirs follow that fill no vector.
-    d.values = RDom(0, panel_keys, 0, streams, 0, in.value_dim / lanes, "values");
-    of_step(vector, step) = 0.0f;
-    of_step(d.values.z, step) = products.add(of_step(d.values.z, step), share(d.values), value(d.values, d.values.z));
-    if (has_rest(in.value_dim, lanes)) {
-        d.rest_values = RDom(0, panel_keys, 0, streams, 0, rest_count(in.value_dim, lanes), "rest_values");
-        const RDom &r = d.rest_values;
-        d.rest_values.where(channel < in.value_dim % lanes);
-        Expr rest = in.value_dim / lanes + r.z;
-        of_step(rest, step) += share(r) * channel_of(d, Cached::value, listed_key(d, r.x, r.y, step), rest * lanes + channel);
-    }
-    d.output_steps = RDom(0, d.steps_per_chunk(), "output_steps");
-    d.output_steps.where(d.output_steps < steps(d));
+    // A part's values are in the nearest cache when those follow that are left over, and those channels that fill no vector.
+    const int at_once = d.blocking.vectors_at_once;
+    const Expr whole = in.value_dim / lanes, passes = whole / at_once;
     output(d.output, vector) = 0.0f;
-    output(d.output, vector) += of_step(vector, d.output_steps);
+    declare_values(d, "values", 0, at_once, passes);
+    if (has_rest(whole, at_once)) declare_values(d, "left_values", passes * at_once, 1, whole % at_once);
+    if (has_rest(in.value_dim, lanes)) declare_values(d, "rest_values", whole, 1, rest_count(in.value_dim, lanes), in.value_dim % lanes);
 
     d.outputs = RDom(0, d.value_vectors(), "outputs"), d.channels_of_bits = RDom(0, lanes, "channels_of_bits");
     d.lane_bits(channel, row, chunk, head, batch) = 0;
@@ -79,22 +98,22 @@ void declare_output(Decode &d) {
 
     Expr all_finite = d.output_bits(row, chunk, head, batch) < Operands::infinite_bits;
     // The same sums in the same order, so that what is left out changes no bit of the rest.
-    d.careful_values = RDom(0, panel_keys, 0, streams, "careful_values");
-    d.careful_values.where(vector * lanes + channel < in.value_dim);
-    const RDom &r = d.careful_values;
-    const Expr packed = careful_values(d, r);
+    d.careful_keys = keys_of_part(d, "careful_keys");
+    d.careful_keys.where(vector * lanes + channel < in.value_dim);
+    const Expr of_lane = d.careful_keys.x, of_stream = stream_of(d.careful_keys);
+    const Expr packed = careful_values(d, of_lane, of_stream);
     auto guarded = [&](int which) {
-        Expr key = r.x * products.depth() + which;
-        Expr kept = branch(in.dropout.used(), in.dropout.keeps(cell_of_row(in, row, panel_begin(d, r.y, step) + key)), 1.0f);
-        return guarded_value(products.unpack(packed, which), d.masked(key, r.y, step, row, chunk, head, batch), kept);
+        Expr key = of_lane * products.depth() + which;
+        Expr kept = branch(in.dropout.used(), in.dropout.keeps(cell_of_row(in, row, panel_begin(d, of_stream, step) + key)), 1.0f);
+        return guarded_value(products.unpack(packed, which), d.masked(key, of_stream, step, row, chunk, head, batch), kept);
     };
-    auto careful = [&]() -> Halide::FuncRef { return d.careful_step(channel, vector, step, row, chunk, head, batch); };
+    auto careful = [&]() -> Halide::FuncRef { return d.careful_sum(channel, vector, part, step, row, chunk, head, batch); };
     careful() = 0.0f;
-    careful() = products.add(careful(), share(r), products.pack(guarded));
-    d.careful_steps = RDom(0, d.steps_per_chunk(), "careful_steps");
-    d.careful_steps.where(d.careful_steps < select(all_finite, 0, steps(d)));
+    careful() = products.add(careful(), share(d, d.careful_keys), products.pack(guarded));
+    d.careful_parts = RDom(0, d.blocking.parts_per_step(), 0, d.steps_per_chunk(), "careful_parts");
+    d.careful_parts.where(d.careful_parts.y < select(all_finite, 0, steps(d)));
     output(d.careful, vector) = 0.0f;
-    output(d.careful, vector) += d.careful_step(channel, vector, d.careful_steps, row, chunk, head, batch);
+    add_part(d.careful, d.careful_sum, vector, d.careful_parts.x, d.careful_parts.y);
 
     Expr header = select(channel == int(Decode::header_maximum), d.maximum(row, chunk, head, batch), d.sum(row, chunk, head, batch));
     Expr of_output = max(vector - 1, 0);

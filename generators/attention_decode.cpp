@@ -18,7 +18,7 @@ public:
     }
 
     /** Called after generate(): the pipeline is known only then. */
-    void schedule() { schedules::add_passes(get_pipeline(), decode_); }
+    void schedule() { schedules::add_passes(get_pipeline(), decode_, schedules::machine(get_target(), dtype)); }
 
 private:
     dsl::Decode decode_;

@@ -54,18 +54,18 @@ inline void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attentio
     dsl::lower_in_place(pipeline);
 }
 
-inline void add_passes(Halide::Pipeline pipeline, const dsl::Decode &decode) {
+inline void add_passes(Halide::Pipeline pipeline, const dsl::Decode &decode, const Machine &machine) {
     // How many rows read a key, by which the schedule specializes.
     if (decode.blocking.keys_per_chunk_alone != decode.blocking.keys_per_chunk) pipeline.add_custom_lowering_pass(new DecideConditions);
     // Whether a panel's keys lie one after the other is the same for all of them.
     if (decode.panel_at.defined()) {
         for (int i = 0; i < int(decode.scores.size()); i++)
             pipeline.add_custom_lowering_pass(new UnswitchLoops(decode.masked, i, decode.panel_at));
-        Halide::Func output = decode.step_output;
-        for (int i = 0; i < output.num_update_definitions(); i++)
-            pipeline.add_custom_lowering_pass(new UnswitchLoops(output, i, decode.panel_at));
+        for (const dsl::ValueProducts &p : decode.values)
+            pipeline.add_custom_lowering_pass(new UnswitchLoops(p.sum, 0, decode.panel_at));
     }
     dsl::lower_displaced(pipeline);
+    if (machine.fused) pipeline.add_custom_lowering_pass(new MaskLoads(machine.float_lanes >= 16 ? 16 : 32));
     dsl::lower_prefetches(pipeline);
     dsl::lower_words(pipeline);
     pipeline.add_custom_lowering_pass(new RegisterArrays);

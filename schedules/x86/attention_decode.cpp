@@ -31,18 +31,27 @@ namespace {
 
 constexpr int rows_per_tile = 8;   // that share a chunk's scratch memory
 constexpr int rows_of_scores = 4;  // that share a vector or two, and so need half of the registers
-constexpr int vectors_at_once = 8; // of the output: every line of a value is read in one go (measured: 84 % of the bandwidth, with 4 82 %)
+constexpr int most_vectors_at_once = 8; // of the output: every line of a value is read in one go (measured: 84 % of the bandwidth, with 4 82 %)
+constexpr int vectors_at_once_of_any_width = 4;
 const Var tile_of_rows{"tile_of_rows"}, chunk_task{"chunk_task"}, head_task{"head_task"}, fused{"fused"};
 const Var in_chunk{"in_chunk"}, rows{"rows"}, rows_alone{"rows_alone"}, in_rows{"in_rows"};
 
 int rows_in_registers(const Machine &machine) { return machine.vector_registers >= 32 ? 4 : 2; }
 
+// As many of the output's vectors as a pass adds up, and leaves none.
+int vectors_at_once(const dsl::DecodeBlocking &blocking, const Halide::Expr &value_dim) {
+    const auto width = Halide::Internal::as_const_int(value_dim);
+    if (!width) return vectors_at_once_of_any_width;
+    const int vectors = std::max(int(*width) / blocking.lanes, 1);
+    int most = std::min(vectors, most_vectors_at_once);
+    while (vectors % most != 0)
+        most--;
+    return most;
+}
+
 // Whether the output's vectors of so many rows fit into the registers, beside values and weights; where streams take turns, half the rows
 // are as good.
-bool outputs_fit(const dsl::DecodeBlocking &blocking, const Halide::Expr &value_dim, int rows) {
-    const auto width = Halide::Internal::as_const_int(value_dim);
-    return !blocking.in_turn || !width || std::min<int64_t>(*width / blocking.lanes, vectors_at_once) * rows < 32;
-}
+bool outputs_fit(const dsl::DecodeBlocking &blocking, int rows) { return !blocking.in_turn || blocking.vectors_at_once * rows < 32; }
 
 class DecodeSchedules {
 public:
@@ -202,7 +211,7 @@ private:
 
     // A key's vectors one after the other, so that it is read in order; or those of all streams in turn.
     void dot_of_row(const dsl::KeyProducts &p) const {
-        Func dot = p.dot, key = p.key;
+        Func dot = p.dot;
         const Var of_channel("of_channel");
         dot.bound_extent(channel, lanes * streams).vectorize(channel, lanes).unroll(channel).unroll(row);
         for (int i = 0; i < dot.num_update_definitions(); i++) {
@@ -214,8 +223,12 @@ private:
                 .unroll(stream)
                 .unroll(row);
         }
-        key.compute_at(dot, p.dims);
-        in_registers(key, lanes, d.blocking.in_turn ? 1 : streams);
+        const auto of_keys = [&](Func f, const Halide::RDom &dims) {
+            f.compute_at(dot, dims);
+            in_registers(f, lanes, d.blocking.in_turn ? 1 : streams);
+        };
+        of_keys(p.key, p.dims);
+        if (p.rest_key.defined()) of_keys(p.rest_key, p.rest_dims);
     }
 
     // A vector of as many keys, or values, as are read one beside the other.
@@ -281,7 +294,7 @@ private:
         packed.bound_extent(of_packed, panel_keys / d.products.depth()).vectorize(of_packed);
     }
 
-    // The lanes (x) and streams (y) of a step, the inner first: keys in the order in which they are read.
+    // The lanes and streams of a part, the inner first: keys in the order in which they are read.
     std::array<RVar, 2> keys(const Halide::RDom &r) const {
         return d.blocking.in_turn ? std::array<RVar, 2>{r.x, r.y} : std::array<RVar, 2>{r.y, r.x};
     }
@@ -290,38 +303,34 @@ private:
         Func output = d.output, careful = d.careful, lane_bits = d.lane_bits, bits = d.output_bits;
         per_tile(output), per_tile(careful);
         output.vectorize(channel), careful.vectorize(channel), lane_bits.vectorize(channel);
-        output.update().reorder(channel, vector, row, d.output_steps).vectorize(channel);
-        Func of_step = d.step_output, value = d.value;
-        one_of_each(of_step);
-        of_step.compute_at(output, d.output_steps).bound_extent(step, 1).bound_extent(channel, lanes).bound_storage(row, rows_per_tile);
-        of_step.vectorize(channel);
-        const RVar at_once("at_once"), vectors("vectors");
-        by_rows(of_step.update(0), value_rows, [&](Stage &s) {
-            // All rows take a panel while it is in the nearest cache: 1.36 ms for 32 MiB on Zen 4, with four rows at once 1.46.
-            std::vector<VarOrRVar> order = {channel, in_rows, at_once, keys(d.values)[0], keys(d.values)[1], vectors, rows};
-            if (value_rows < rows_at_once) std::rotate(order.end() - 3, order.end() - 2, order.end());
-            s.split(d.values.z, vectors, at_once, vectors_at_once, TailStrategy::GuardWithIf)
-                .reorder(order)
-                .vectorize(channel)
-                .unroll(in_rows);
-            if (is_const(d.inputs.value_dim)) s.unroll(at_once);
-        });
-        value.compute_at(of_step, at_once).bound_extent(turn, 1);
-        in_registers(value, lanes, 1);
-        if (of_step.num_update_definitions() > 1) {
-            const Halide::RDom &r = d.rest_values;
-            by_rows(of_step.update(1), rows_at_once, [&](Stage &s) {
-                s.reorder({channel, in_rows, keys(r)[0], keys(r)[1], r.z, rows}).vectorize(channel).unroll(in_rows);
-            });
-        }
-        const Halide::RDom &c = d.careful_values;
-        Func careful_step = d.careful_step;
-        one_of_each(careful_step);
-        careful_step.compute_at(careful, d.careful_steps).bound_extent(step, 1).bound_extent(channel, lanes).vectorize(channel);
-        careful_step.update().reorder({channel, vector, keys(c)[0], keys(c)[1], row}).vectorize(channel);
-        careful.update().reorder(channel, vector, d.careful_steps, row).vectorize(channel);
+        for (int i = 0; i < int(d.values.size()); i++)
+            values(d.values[i], output.update(i), i == 0);
+        const Halide::RDom &c = d.careful_keys, &parts = d.careful_parts;
+        Func careful_sum = d.careful_sum;
+        one_of_each(careful_sum);
+        careful_sum.compute_at(careful, parts.x).bound_extent(step, 1).bound_extent(channel, lanes).vectorize(channel);
+        careful_sum.update().reorder({channel, vector, keys(c)[0], keys(c)[1], row}).vectorize(channel);
+        careful.update().reorder(channel, vector, parts.x, parts.y, row).vectorize(channel);
         lane_bits.update().reorder(channel, d.outputs).vectorize(channel);
         bits.update().atomic().vectorize(d.channels_of_bits);
+    }
+
+    // All rows take a part while it is in the nearest cache: 1.36 ms for 32 MiB on Zen 4, with four rows at once 1.46.
+    void values(const dsl::ValueProducts &p, Stage store, bool in_passes) const {
+        const Halide::RDom &s = p.store;
+        by_rows(store, value_rows, [&](Stage &stage) {
+            stage.reorder({channel, in_rows, s.x, s.y, rows, s.z, s.w}).vectorize(channel).unroll(in_rows).unroll(s.x);
+        });
+        Func sum = p.sum;
+        one_of_each(sum);
+        sum.compute_at(d.output, s.y).store_in(Halide::MemoryType::Register);
+        sum.bound_extent(channel, lanes).bound_extent(step, 1).bound_extent(vector, in_passes ? d.blocking.vectors_at_once : 1);
+        sum.bound_extent(sum.args()[2], 1);
+        sum.vectorize(channel).unroll(vector).unroll(row);
+        sum.update().reorder({channel, row, vector, keys(p.keys)[0], keys(p.keys)[1]}).vectorize(channel).unroll(vector).unroll(row);
+        Func value = p.value;
+        value.compute_at(sum, vector).bound_extent(turn, 1);
+        in_registers(value, lanes, 1);
     }
 
     void merge() const {
@@ -354,7 +363,8 @@ dsl::DecodeBlocking decode_blocking(const Machine &machine, int head_dim, const 
     blocking.lanes = machine.float_lanes;
     blocking.rows_per_vector = tuned.rows_per_vector, blocking.short_key = tuned.short_key;
     const int rows = rows_in_registers(machine);
-    blocking.rows_per_turn = outputs_fit(blocking, value_dim, rows) ? rows : rows / 2;
+    blocking.vectors_at_once = vectors_at_once(blocking, value_dim);
+    blocking.rows_per_turn = outputs_fit(blocking, rows) ? rows : rows / 2;
     if (machine.bfloat16_pairs) blocking.products = {true, vdpbf16ps};
     return blocking;
 }
