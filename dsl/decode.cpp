@@ -46,19 +46,31 @@ void declare_starved(Decode &d) {
     d.attends(row, head, batch) = max(d.attends(row, head, batch), select(attends, 1, 0));
 }
 
-// Words of two neighbours, and whole vectors of them.
 bool takes_pairs(const AttentionInputs &in, const DecodeBlocking &blocking) {
-    const int channels = blocking.lanes * blocking.products.depth();
     for (const Func &f : {in.query, in.pages.key, in.pages.value})
         if (!f.type().is_bfloat()) return false;
-    return blocking.products.pairs && !has_rest(in.head_dim, channels) && !has_rest(in.value_dim, channels);
+    return blocking.products.pairs;
 }
+
+// Where channel `dim` of the output is among the vectors of a state. (In terms of few neighbours, which so are seen to lie side by side.)
+struct StatePlace {
+    Expr vector, lane;
+
+    explicit StatePlace(const Decode &d) : vector(dim / d.blocking.lanes), lane(dim % d.blocking.lanes) {
+        if (!d.products.pairs) return;
+        const int side_by_side = PairedElement::in_order;
+        const Expr first = dim / side_by_side * side_by_side, is_paired = first < d.whole_value_vectors() * d.blocking.lanes;
+        const PairedElement of_first(first, d.blocking.lanes);
+        vector = select(is_paired, of_first.vector, first / d.blocking.lanes);
+        const Expr first_lane = select(is_paired, of_first.lane, first % d.blocking.lanes);
+        lane = unsafe_promise_clamped(first_lane, 0, d.blocking.lanes - side_by_side) + dim % side_by_side;
+    }
+};
 
 } // namespace
 
 void declare_chunk_merge(Decode &d) {
     const AttentionInputs &in = d.inputs;
-    const int lanes = d.blocking.lanes;
     declare_merged(d);
     declare_starved(d);
     Halide::Var which("which");
@@ -70,12 +82,8 @@ void declare_chunk_merge(Decode &d) {
         branch(vector == 0, closed(Fold::log_sum_exp), d.merged(channel, vector, row, head, batch) * closed(Fold::factor));
 
     Expr kv_head = head / in.heads_per_group, of_row = token * in.heads_per_group + head % in.heads_per_group;
-    Expr lane_of_vector = dim % lanes, of_vector = dim / lanes;
-    if (d.products.pairs) {
-        const PairedElement paired(dim, lanes);
-        lane_of_vector = paired.lane, of_vector = paired.vector;
-    }
-    d.attention(dim, token, head, batch) = as_type(in.output_type, d.result(lane_of_vector, of_vector + 1, of_row, kv_head, batch));
+    const StatePlace at(d);
+    d.attention(dim, token, head, batch) = as_type(in.output_type, d.result(at.lane, at.vector + 1, of_row, kv_head, batch));
     d.lse(token, head, batch) = d.result(0, 0, of_row, kv_head, batch);
 }
 
@@ -89,10 +97,9 @@ Decode decode(const AttentionInputs &in, const DecodeBlocking &blocking) {
     if (takes_pairs(in, blocking)) d.products = blocking.products;
     d.first = Func("first"), d.end = Func("end"), d.reach = Func("reach"), d.full = Func("full"), d.list = Func("panel_list"),
     d.begin = Func("panel_begin"), d.panel_at = Func("panel_at"), d.read_at = Func("read_at"), d.place_of_page = Func("place_of_page");
-    d.query = Func("scaled_query"), d.masked = Func("score");
+    d.query = Func("scaled_query"), d.rest_query = Func("rest_query"), d.masked = Func("score");
     d.lane_maximum = Func("lane_maximum"), d.maximum = Func("chunk_maximum"), d.weight = Func("weight");
-    d.lane_sum = Func("lane_sum"), d.sum = Func("chunk_sum"), d.share = Func("share"), d.packed_share = Func("packed_share"),
-    d.output = Func("chunk_output");
+    d.lane_sum = Func("lane_sum"), d.sum = Func("chunk_sum"), d.share = Func("share"), d.output = Func("chunk_output");
     d.lane_bits = Func("lane_bits"), d.output_bits = Func("output_bits"), d.careful_sum = Func("careful_sum"),
     d.careful = Func("careful_output"), d.partial = Func("chunk_state");
     d.starved = Func("starved"), d.attends = Func("attends"), d.closing = Func("closing"), d.result = Func("result");

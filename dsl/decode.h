@@ -45,23 +45,24 @@ struct DecodeBlocking {
  * A group is the keys that are computed side by side, as many as there are streams; `row` counts vectors of rows. */
 struct KeyProducts {
     int rows_per_vector = 1;
-    int lanes = 1;      // of a row
-    Halide::Func query; // (dim, row, head, batch): packed, scaled but for pairs
-    Halide::Func key;   // (channel, vector, lane, stream, step, chunk, head, batch): whole vectors of a row's lanes, packed
-    Halide::Func rest_key; // the same, of channels that fill no vector; not defined where there are none
-    Halide::Func dot;   // ((number * rows_per_vector + row of the vector) * lanes + channel, group, stream of the group, step, row,
-                        // chunk, head, batch)
+    int lanes = 1;         // of a row
+    Halide::Func query;    // (dim, row, head, batch): packed, scaled but for pairs
+    Halide::Func key;      // (channel, vector, lane, stream, step, chunk, head, batch): whole vectors of a row's lanes, packed
+    Halide::Func rest_key; // the same, of channels that fill no such vector, in f32; not defined where there are none
+    Halide::Func dot;      // ((number * rows_per_vector + row of the vector) * lanes + channel, group, stream of the group, step, row,
+                           // chunk, head, batch)
     std::vector<Halide::Func> sums; // as `dot`, halves added up, in the last one all channels of a key
     Halide::Func score;             // (number, row of the vector, group, stream of the group, step, row, chunk, head, batch)
     Halide::RDom dims, rest_dims, halves;
     Halide::RDom store; // (number, group, stream of the group, step): of `masked`, for as many rows as it is made for
 };
 
-/** Sums of share * v over the keys of a part, of some vectors of the output, whose channels for pairs are even in one and odd in the next. */
+/** Sums of share * v over the keys of a part, of some vectors of the output: of pairs two by two, see PairedElement, and channels that fill
+ * no two of them in f32, in order. */
 struct ValueProducts {
-    Halide::Func value; // (channel, vector, packed lane, stream, step, turn of rows, chunk, head, batch)
+    Halide::Func value; // (channel, vector, packed lane, or key of channels in f32, stream, step, turn of rows, chunk, head, batch)
     Halide::Func sum;   // (channel, vector, part, step, row, chunk, head, batch)
-    Halide::RDom keys;  // packed lane, stream of the part
+    Halide::RDom keys;  // packed lane, or key of channels in f32; stream of the part
     Halide::RDom store; // vector of the pass, pass, part, step: of Decode::output, by its update of the same place
 };
 
@@ -79,15 +80,16 @@ struct Decode {
     Halide::Func begin;      // (stream, step, chunk, head, batch): the first key of the panel
     // Where the keys of listed panels lie, and of some more, for prefetches. Where streams take turns and elements are read as they lie:
     // (slot, chunk, head, batch) how many elements from the head's first key, and value, those of the panel are (i64), and whether all of
-    // them follow one after the other (i32); of panels where they don't, (listed key, chunk, head, batch) the elements to each. Elsewhere
-    // each key's place and page (i32).
+    // them follow one after the other (i32), and in the slots after the last what is read next; of panels where they don't, (listed key,
+    // chunk, head, batch) the elements to each. Elsewhere each key's place and page (i32).
     Halide::Func panel_at, read_at, place_of_page;
     Halide::Expr panels_within_pages; // the size of a page is a multiple of a panel's, or there is one page
-    Halide::RDom row_intervals, reach_intervals, full_rows, panels, listed, listed_panels;
+    Halide::RDom row_intervals, reach_intervals, full_rows, panels, begins, listed, listed_panels, panels_ahead;
 
-    Products products;                // pairs of neighbouring channels in q and k, of neighbouring keys in weights and v
-    Halide::Func query;               // (dim, row, head, batch): packed, scaled but for pairs
-    Halide::Func masked;              // (lane, stream, step, row, chunk, head, batch): the score, -inf where masked, in stages
+    Products products;       // pairs of neighbouring channels in q and k, of neighbouring keys in weights and v
+    Halide::Func query;      // (dim, row, head, batch): packed, scaled but for pairs
+    Halide::Func rest_query; // the same of channels from the first on that fills no vector of what is packed, in f32, zeros past the last
+    Halide::Func masked;     // (lane, stream, step, row, chunk, head, batch): the score, -inf where masked, in stages
     std::vector<KeyProducts> scores;  // for one row a key, then for several; or one for both. The first stages of `masked`
     std::vector<Halide::RDom> stages; // of `masked` after these, in order: streams and steps
 
@@ -95,15 +97,16 @@ struct Decode {
     Halide::Func weight;                // (lane, stream, step, row, chunk, head, batch): e^((s - maximum) / T)
     Halide::Func lane_sum, sum;         // as the maxima
     Halide::Func share;                 // as `weight`: what multiplies v, which dropout may have made 0
-    Halide::Func packed_share;          // (packed lane, stream, ...): `share`, packed
+    Halide::Func packed_share;          // (packed lane, stream, ...): `share`, packed; only of pairs
     std::vector<ValueProducts> values;  // whole passes; what they leave over, one at a time; channels that fill no vector
     Halide::Func output;                // (channel, vector, row, chunk, head, batch): over all parts
     Halide::Func lane_bits;             // (channel, row, chunk, head, batch): the largest bits of |output|, by lane
     Halide::Func output_bits;           // (row, chunk, head, batch): over the lanes
     Halide::Func careful_sum, careful;  // as `sum` and `output`: without what is masked or dropped; only where `output` isn't finite
-    Halide::Func partial; // (channel, vector, row, chunk, head, batch): see Header, then the output from vector 1 on
-    Halide::RDom maximum_steps, sum_steps, lanes, weights, shares, dropped;
-    Halide::RDom outputs, channels_of_bits, careful_keys, careful_parts;
+    Halide::Func partial;               // (channel, vector, row, chunk, head, batch): see Header, then the output from vector 1 on
+    Halide::RDom maximum_steps, sum_steps, lanes, weights, shares, dropped, packs;
+    std::vector<Halide::RDom> careful_keys; // of the updates of careful_sum
+    Halide::RDom outputs, channels_of_bits, careful_parts;
     enum Header { header_maximum, header_sum };
 
     Halide::Func joint;   // (row, head, batch): the maximum over all chunks
@@ -119,6 +122,11 @@ struct Decode {
     Halide::Func lse;       // (token, query head, batch)
 
     Halide::Expr value_vectors() const { return (inputs.value_dim + blocking.lanes - 1) / blocking.lanes; }
+    /** Those that are made of whole vectors of what is read of a value, packed. */
+    Halide::Expr whole_value_vectors() const {
+        const int depth = products.depth();
+        return inputs.value_dim / (blocking.lanes * depth) * depth;
+    }
     Halide::Expr rows_per_head() const { return inputs.queries * inputs.heads_per_group; }
     Halide::Expr keys_per_chunk() const {
         if (blocking.keys_per_chunk_alone == blocking.keys_per_chunk) return blocking.keys_per_chunk;

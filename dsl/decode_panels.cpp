@@ -1,7 +1,11 @@
 // Which keys of a chunk are looked at, and where the streams find them.
 #include "dsl/decode_parts.h"
 
+#include <algorithm>
+
 #include "dsl/axes.h"
+#include "dsl/in_place.h"
+#include "dsl/numeric.h"
 
 namespace attune::dsl {
 
@@ -43,8 +47,11 @@ void declare_listed_panels(Decode &d) {
     const Halide::Var slot("slot");
     auto at = [&](const Expr &s) -> Halide::FuncRef { return d.list(s, chunk, head, batch); };
     d.panels = RDom(0, 2, 0, panels, "panels");
+    // Of the whole chunk all panels are listed; of others those that are reached, one after the other.
+    const Expr up_to_last = (d.end(head, batch) - chunk * keys_of_chunk + (keys - 1)) / keys;
+    d.panels.where(d.panels.y < select(d.full(chunk, head, batch) != 0, 0, up_to_last));
     d.panels.where(d.reach(d.panels.y, chunk, head, batch) != 0);
-    at(slot) = 0;
+    at(slot) = select(d.full(chunk, head, batch) == 0, 0, slot == 0, panels, slot - 1);
     Expr count = at(0);
     at(select(d.panels.x == 0, 1 + clamp(count, 0, panels - 1), 0)) = select(d.panels.x == 0, d.panels.y, count + 1);
 }
@@ -62,6 +69,12 @@ Expr begin_of(const Decode &d, const Expr &slot) {
 }
 
 int panels_ahead(const Decode &d) { return DecodeBlocking::most_ahead / d.blocking.keys_per_panel; }
+
+// Those that so many bytes ahead may lie in.
+int panels_within(const Decode &d, int distance) {
+    const int keys = d.blocking.keys_per_panel;
+    return (std::max(keys_ahead(d, Cached::key, distance), keys_ahead(d, Cached::value, distance)) + keys - 1) / keys;
+}
 
 // Of the slots of the list, with some more for what is asked for ahead: whether one is read from.
 Expr is_used(const Decode &d, const Expr &slot) {
@@ -89,6 +102,31 @@ struct ListedPanel {
     }
 };
 
+// The elements of a buffer from one load to another, which may be another buffer's.
+Expr elements_between(const Expr &from, const Expr &to) { return cast<int64_t>(address_of(to) - address_of(from)) / from.type().bytes(); }
+
+// What is read once the listed panels have been: the `nth` panel of values where these are keys; and of the keys that come after the
+// values, those of the next chunk, or of the head, or batch item, whose keys begin about where this one's do. From the head's first key,
+// and value.
+struct PanelAhead {
+    Expr keys, values;
+
+    PanelAhead(const Decode &d, const Expr &nth) {
+        const AttentionInputs &in = d.inputs;
+        const Pages &pages = in.pages;
+        const Expr first_key = pages.key(0, 0, head, 0), first_value = pages.value(0, 0, head, 0);
+        keys = elements_between(first_key, first_value) + ListedPanel(d, nth, 0).elements(*pages.value_strides);
+        const Expr of_chunk = (chunk + 1) * d.keys_per_chunk(), same_head = of_chunk < d.end(head, batch);
+        const Expr same_item = same_head || head + 1 < in.heads / in.heads_per_group;
+        const Expr next_head =
+            unsafe_promise_clamped(select(same_head, head, same_item, head + 1, 0), 0, in.heads / in.heads_per_group - 1);
+        const Expr next_item = select(same_item, batch, min(batch + 1, in.batches - 1));
+        const Expr first = d.first(head, batch), begin = select(same_head, of_chunk, first - first % d.blocking.keys_per_panel);
+        const Expr token = clamp(begin + nth * d.blocking.keys_per_panel, 0, in.keys - 1);
+        values = elements_between(first_value, in.key(0, token, next_head, next_item));
+    }
+};
+
 // A table that is written at some places alone.
 void declare_table(Func table, const Expr &at, const std::vector<Expr> &values) {
     std::vector<Expr> undefined;
@@ -98,11 +136,26 @@ void declare_table(Func table, const Expr &at, const std::vector<Expr> &values) 
     table(at, chunk, head, batch) = Halide::Tuple(values);
 }
 
+void declare_panels_ahead(Decode &d) {
+    const DecodeBlocking &blocking = d.blocking;
+    const Expr alone = d.rows_per_head() == 1, after = clamp(listed_count(d), 0, d.panels_per_chunk());
+    const Expr within = select(alone, panels_within(d, blocking.bytes_ahead_alone), panels_within(d, blocking.bytes_ahead.front()));
+    d.panels_ahead = RDom(0, panels_ahead(d), "panels_ahead");
+    d.panels_ahead.where(d.panels_ahead < select(listed_count(d) > 0, within, 0));
+    const PanelAhead ahead(d, d.panels_ahead);
+    const ListedPanel next(d, after + d.panels_ahead, 0);
+    d.panel_at(after + d.panels_ahead, chunk, head, batch) =
+        Halide::Tuple(branch(alone, next.elements(*d.inputs.pages.key_strides), ahead.keys),
+                      branch(alone, next.elements(*d.inputs.pages.value_strides), ahead.values), 1);
+}
+
 void declare_places(Decode &d) {
     const Pages &pages = d.inputs.pages;
     const int keys = d.blocking.keys_per_panel;
     const Expr slots = d.panels_per_chunk() + panels_ahead(d);
-    d.begin(stream, step, chunk, head, batch) = begin_of(d, slot_of(d, stream, step));
+    d.begins = steps_of(d, "begins");
+    d.begin(stream, step, chunk, head, batch) = Halide::undef<int32_t>();
+    d.begin(d.begins.x, d.begins.y, chunk, head, batch) = begin_of(d, slot_of(d, d.begins.x, d.begins.y));
     d.panels_within_pages = pages.size % keys == 0 || !pages.several;
     d.listed = RDom(0, keys, 0, slots, "listed_keys");
     d.listed.where(is_used(d, d.listed.y));
@@ -112,12 +165,13 @@ void declare_places(Decode &d) {
         declare_table(d.place_of_page, listed_key, {of_key.place, of_key.page});
         return;
     }
-    d.listed_panels = RDom(0, slots, "listed_panels");
-    d.listed_panels.where(is_used(d, d.listed_panels));
+    d.listed_panels = RDom(0, d.panels_per_chunk(), "listed_panels");
+    d.listed_panels.where(d.listed_panels < listed_count(d));
     const ListedPanel panel(d, d.listed_panels, 0);
     declare_table(d.panel_at, d.listed_panels,
                   {panel.elements(*pages.key_strides), panel.elements(*pages.value_strides), select(panel.is_whole, 1, 0)});
-    d.listed.where(!is_whole(d, d.listed.y));
+    if (!d.blocking.bytes_ahead.empty()) declare_panels_ahead(d);
+    d.listed.where(d.listed.y < listed_count(d) && !is_whole(d, d.listed.y));
     declare_table(d.read_at, listed_key, {of_key.elements(*pages.key_strides), of_key.elements(*pages.value_strides)});
 }
 
@@ -136,6 +190,11 @@ RDom steps_of(const Decode &d, const std::string &name, const Expr &used) {
     RDom r(0, d.blocking.streams, 0, d.steps_per_chunk(), name);
     r.where(r.y < select(used, steps(d), 0));
     return r;
+}
+
+Expr is_read(const Decode &d, const Expr &of_stream, const Expr &at_step) {
+    if (!d.blocking.in_turn) return at_step < steps(d);
+    return at_step < steps(d) && slot_of(d, of_stream, at_step) < listed_count(d);
 }
 
 Expr panel_begin(const Decode &d, const Expr &of_stream, const Expr &at_step) { return d.begin(of_stream, at_step, chunk, head, batch); }

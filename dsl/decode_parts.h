@@ -24,6 +24,9 @@ Halide::Expr steps(const Decode &d);
 /** Streams and steps (stream, step) as an RDom; none where not `used`. */
 Halide::RDom steps_of(const Decode &d, const std::string &name, const Halide::Expr &used = Halide::Internal::const_true());
 
+/** Whether there is such a panel, where streams take turns, or may be one where they don't: then what comes again is read again. */
+Halide::Expr is_read(const Decode &d, const Halide::Expr &of_stream, const Halide::Expr &at_step);
+
 /** The first key of the panel that a stream has at a step; past the last panel that comes again, and whether this is so. */
 Halide::Expr panel_begin(const Decode &d, const Halide::Expr &of_stream, const Halide::Expr &at_step);
 Halide::Expr comes_again(const Decode &d, const Halide::Expr &of_stream, const Halide::Expr &at_step);
@@ -42,21 +45,26 @@ Halide::Expr channel_of(const Decode &d, Cached what, const Halide::Expr &listed
 
 /** How keys further on in the same stream are asked for: where one row reads a key at a distance of its own, else at the nearest. */
 struct Ahead {
-    Halide::Expr width;     // channels of a key
+    bool asks = false;
     Halide::Expr alone;     // whether one row reads a key
     bool all = false;       // at all distances, where several rows do
     Halide::Expr turn = {}; // of rows, each of which asks at another distance
     Halide::Expr wanted = Halide::Internal::const_true();
 };
 
-/** Lane `channel` of vector `v`, of so many lanes, of a listed key, or of its value: a channel in f32, or for pairs a word of two
- * neighbours. That of a key further on is asked for, unless there is no `ahead.width`. With `rest`, which is for channels in f32, the vector
- * has so many of them, and zeros: as MaskLoads knows it. */
-Halide::Expr lane_of(const Decode &d, Cached what, int lanes, const Halide::Expr &listed, const Halide::Expr &v, const Ahead &ahead = {},
-                     const Halide::Expr &rest = {});
+/** How many keys, or values, further on what lies a distance in bytes ahead is, at least one. */
+int keys_ahead(const Decode &d, Cached what, int distance);
 
-/** Whether some channels may be left that fill no vector; and 1 where some are, else 0. */
-bool has_rest(const Halide::Expr &width, int lanes);
-Halide::Expr rest_count(const Halide::Expr &width, int lanes);
+/** Lane `channel` of vector `v`, of so many lanes, of a listed key, or of its value: a channel in f32, or for pairs a word of two
+ * neighbours. That of a key further on is asked for, if `ahead` says so. */
+Halide::Expr lane_of(const Decode &d, Cached what, int lanes, const Halide::Expr &listed, const Halide::Expr &v, const Ahead &ahead = {});
+
+/** The same of the channels that such vectors leave, in f32: of the `nth` vector of them, filled up with zeros as MaskLoads knows it. */
+Halide::Expr rest_lane_of(const Decode &d, Cached what, const Halide::Expr &listed, const Halide::Expr &nth, const Ahead &ahead);
+
+/** Whether some channels may be left that fill no vector of so many, how many, and how many vectors of f32 they take. */
+bool has_rest(const Halide::Expr &width, int channels);
+Halide::Expr rest_of(const Halide::Expr &width, int channels);
+Halide::Expr rest_vectors(const Decode &d, const Halide::Expr &width);
 
 } // namespace attune::dsl

@@ -20,6 +20,8 @@ namespace {
 
 const Func &cached(const Decode &d, Cached what) { return what == Cached::key ? d.inputs.pages.key : d.inputs.pages.value; }
 
+Expr width_of(const Decode &d, Cached what) { return what == Cached::key ? d.inputs.head_dim : d.inputs.value_dim; }
+
 Expr stride_of(const Decode &d, Cached what) {
     return cast<int64_t>((what == Cached::key ? d.inputs.pages.key_strides : d.inputs.pages.value_strides)->place);
 }
@@ -55,46 +57,75 @@ Expr channel_of(const Decode &d, Cached what, const Expr &listed, const Expr &c)
     return as_float(stored_channel(d, what, in_whole_panel(d, listed), listed, c));
 }
 
-Expr lane_of(const Decode &d, Cached what, int lanes, const Expr &listed, const Expr &v, const Ahead &ahead, const Expr &rest) {
-    const int bytes = cached(d, what).types().front().bytes(), depth = d.products.depth(), line = 64;
-    const Expr whole = in_whole_panel(d, listed);
-    const Expr c = v * (lanes * depth) + (rest.defined() ? min(axes::channel, rest - 1) : Expr(axes::channel));
-    auto lane_from = [&](const Expr &stored) { return d.products.pairs ? words_from(stored) : as_float(stored); };
-    auto of_key = [&](const Expr &k) {
-        const Expr stored = lane_from(stored_channel(d, what, whole, k, c));
-        return rest.defined() ? select(axes::channel < rest, stored, 0.0f) : stored;
-    };
+namespace {
+
+// Lane `channel` of what begins with channel `first` of a listed key, or of its value. With `count`, of which there are so many.
+Expr lane_from(const Decode &d, Cached what, const Expr &listed, const Expr &first, const Expr &count, const Expr &wanted,
+               const Ahead &ahead) {
+    const Expr whole = in_whole_panel(d, listed), width = width_of(d, what);
+    const Expr c = count.defined() ? unsafe_promise_clamped(first + min(axes::channel, count - 1), 0, width - 1) : first + axes::channel;
+    auto lane_of = [&](const Expr &stored) { return d.products.pairs && !count.defined() ? words_from(stored) : as_float(stored); };
+    const Expr stored = lane_of(stored_channel(d, what, whole, listed, c));
+    const Expr now = count.defined() ? select(axes::channel < count, stored, 0.0f) : stored;
     const std::vector<int> &distances = d.blocking.bytes_ahead;
-    if (distances.empty() || !ahead.width.defined()) return of_key(listed);
-    // A constant also where the width is none. (A limit on a quotient by the width is lost: inside loops over channels the compiler knows
-    // that there are some, and it infers the table's extent from what it has simplified there.)
-    const int64_t usual = 128, bytes_of_key = Halide::Internal::as_const_int(ahead.width).value_or(usual) * bytes;
-    auto keys_in = [&](int64_t distance) { return int(std::clamp<int64_t>(distance / bytes_of_key, 1, DecodeBlocking::most_ahead)); };
+    if (distances.empty() || !ahead.asks) return now;
     std::vector<int> keys; // at each distance, the furthest first
     for (int distance : distances)
-        keys.push_back(keys_in(distance));
+        keys.push_back(keys_ahead(d, what, distance));
     // What a function of the distance in keys is at the one that is asked for first.
     auto asked = [&](const auto &at) {
-        const int count = int(keys.size());
+        const int nearest = int(keys.size());
         Expr chosen = at(ahead.all ? keys.front() : keys.back());
-        for (int i = 1; ahead.turn.defined() && i < count; i++)
-            chosen = select(ahead.turn % count == i, at(keys[std::size_t(count - 1 - i)]), chosen);
-        return select(ahead.alone, at(keys_in(d.blocking.bytes_ahead_alone)), chosen);
+        for (int i = 1; ahead.turn.defined() && i < nearest; i++)
+            chosen = select(ahead.turn % nearest == i, at(keys[std::size_t(nearest - 1 - i)]), chosen);
+        return select(ahead.alone, at(keys_ahead(d, what, d.blocking.bytes_ahead_alone)), chosen);
     };
-    const Expr wanted = ahead.wanted && v % std::max(line / (lanes * depth * bytes), 1) == 0;
-    if (!d.read_at.defined())
-        return with_prefetch(of_key(listed), lane_from(stored_channel(d, what, whole, listed + asked([](int k) { return Expr(k); }), c)), wanted,
-                             d.blocking.nearness);
-    auto elements = [&](int further) { return elements_to(d, what, whole, listed + further); };
+    if (!d.read_at.defined()) {
+        const Expr further = listed + asked([](int k) { return Expr(k); });
+        return with_prefetch(now, lane_of(stored_channel(d, what, whole, further, c)), ahead.wanted && wanted, d.blocking.nearness);
+    }
+    auto elements = [&](int further) { return elements_in_panel(d, what, listed + further); };
     std::vector<Expr> nearer;
     for (std::size_t i = 1; ahead.all && i < keys.size(); i++)
         nearer.push_back(elements(keys[i]) - elements(keys.front()));
-    const Expr later = lane_from(channel_at(d, what, listed + keys.front(), asked(elements), c));
-    return with_prefetch(of_key(listed), later, wanted, d.blocking.nearness, nearer);
+    const Expr later = lane_of(channel_at(d, what, listed + keys.front(), asked(elements), c));
+    return with_prefetch(now, later, ahead.wanted && wanted, d.blocking.nearness, nearer);
 }
 
-Expr rest_count(const Expr &width, int lanes) { return (width % lanes + lanes - 1) / lanes; }
+// Whether a vector of so many channels is the first of its line, if a key begins with one.
+Expr begins_line(const Decode &d, Cached what, const Expr &nth, int channels) {
+    const int line = 64, bytes = cached(d, what).types().front().bytes();
+    return nth % std::max(line / (channels * bytes), 1) == 0;
+}
 
-bool has_rest(const Expr &width, int lanes) { return !is_const_zero(Halide::Internal::simplify(width % lanes)); }
+} // namespace
+
+// A constant also where the width is none. (A limit on a quotient by the width is lost: inside loops over channels the compiler knows that
+// there are some, and it infers the table's extent from what it has simplified there.)
+int keys_ahead(const Decode &d, Cached what, int distance) {
+    const int64_t usual = 128, width = Halide::Internal::as_const_int(width_of(d, what)).value_or(usual);
+    return int(std::clamp<int64_t>(distance / (width * cached(d, what).types().front().bytes()), 1, DecodeBlocking::most_ahead));
+}
+
+Expr lane_of(const Decode &d, Cached what, int lanes, const Expr &listed, const Expr &v, const Ahead &ahead) {
+    const int channels = lanes * d.products.depth();
+    return lane_from(d, what, listed, v * channels, {}, begins_line(d, what, v, channels), ahead);
+}
+
+Expr rest_lane_of(const Decode &d, Cached what, const Expr &listed, const Expr &nth, const Ahead &ahead) {
+    const int lanes = d.blocking.lanes, channels = lanes * d.products.depth();
+    const Expr width = width_of(d, what), rest = rest_of(width, channels);
+    const Expr count = d.products.pairs ? min(rest - nth * lanes, lanes) : rest;
+    return lane_from(d, what, listed, width - rest + nth * lanes, count, begins_line(d, what, nth, lanes), ahead);
+}
+
+bool has_rest(const Expr &width, int channels) { return !is_const_zero(Halide::Internal::simplify(rest_of(width, channels))); }
+
+Expr rest_of(const Expr &width, int channels) { return width % channels; }
+
+Expr rest_vectors(const Decode &d, const Expr &width) {
+    const int lanes = d.blocking.lanes;
+    return (rest_of(width, lanes * d.products.depth()) + lanes - 1) / lanes;
+}
 
 } // namespace attune::dsl

@@ -31,12 +31,12 @@ void declare_query(Decode &d) {
     const Products &products = d.products;
     const Cell of_row = cell_of_row(in, row, 0);
     auto query_channel = [&](const Expr &c) {
-        auto channel_at = [&](const Expr &at) { return in.query_channel(at, of_row.query, of_row.head, batch); };
-        const bool fills_vectors = !has_rest(in.head_dim, d.blocking.lanes);
-        Expr x = fills_vectors ? channel_at(c) : select(c < in.head_dim, channel_at(min(c, in.head_dim - 1)), 0.0f);
+        Expr x = in.query_channel(c, of_row.query, of_row.head, batch);
         return products.pairs ? x : x * in.scale;
     };
     d.query(dim, row, head, batch) = products.pack([&](int which) { return query_channel(dim * products.depth() + which); });
+    const Expr rest = rest_of(in.head_dim, d.blocking.lanes * products.depth());
+    d.rest_query(dim, row, head, batch) = select(dim < rest, query_channel(in.head_dim - rest + min(dim, rest - 1)), 0.0f);
 }
 
 // `alone`: where one row reads a key.
@@ -54,7 +54,7 @@ KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vec
             d.query(dim / vector_lanes * p.lanes + dim % p.lanes, row * rows_per_vector + dim % vector_lanes / p.lanes, head, batch);
     }
     p.key = Func("key_vector" + suffix);
-    const Ahead ahead = {in.head_dim, alone, rows_per_vector > 1};
+    const Ahead ahead = {true, alone, rows_per_vector > 1};
     const Expr listed = listed_key(d, lane, stream, step);
     p.key(channel, vector, lane, stream, step, chunk, head, batch) = lane_of(d, Cached::key, p.lanes, listed, vector, ahead);
     // Sums by channel of a group's keys side by side, so that they can be halved until there is one for each key and row.
@@ -68,13 +68,12 @@ KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vec
     p.dims = RDom(0, whole, "dims" + suffix);
     dot() = 0.0f;
     dot() = products.add(dot(), query(p.dims), p.key(of_row, p.dims, key_lane, key_stream, step, chunk, head, batch));
-    if (has_rest(in.head_dim, p.lanes)) {
-        p.rest_dims = RDom(0, rest_count(in.head_dim, p.lanes), "rest_dims" + suffix);
+    if (has_rest(in.head_dim, p.lanes * products.depth())) {
+        p.rest_dims = RDom(0, rest_vectors(d, in.head_dim), "rest_dims" + suffix);
         p.rest_key = Func("rest_key" + suffix);
-        p.rest_key(channel, vector, lane, stream, step, chunk, head, batch) =
-            lane_of(d, Cached::key, p.lanes, listed, vector, ahead, in.head_dim % p.lanes);
-        const Expr rest = whole + p.rest_dims;
-        dot() += query(rest) * p.rest_key(of_row, rest, key_lane, key_stream, step, chunk, head, batch);
+        p.rest_key(channel, vector, lane, stream, step, chunk, head, batch) = rest_lane_of(d, Cached::key, listed, vector, ahead);
+        dot() += d.rest_query(p.rest_dims * p.lanes + of_row, row, head, batch) *
+                 p.rest_key(of_row, p.rest_dims, key_lane, key_stream, step, chunk, head, batch);
     }
     // Halves rather than neighbours: those of several keys are brought together by shuffles that need no table of lanes.
     p.halves = RDom(0, 2, "halves" + suffix);
@@ -114,6 +113,7 @@ void declare_stores(Decode &d, const Groups &groups) {
                        several == 1 ? "store_steps" : "store_steps_of_rows");
         const RDom &r = p.store;
         p.store.where(r.w < select(used, steps(d), 0));
+        p.store.where(is_read(d, r.z, r.w));
         d.masked(groups.lane(r.x, r.y), groups.stream(r.x, r.z), r.w, row, chunk, head, batch) =
             p.score(r.x, row % several, r.y, r.z, r.w, row / several, chunk, head, batch);
     }

@@ -16,58 +16,107 @@ using Halide::RDom;
 
 namespace {
 
-// A vector of the values of a key; or of a pair of keys: what is read of each are words of neighbouring channels, and a vector of both
-// makes two of pairs.
-Expr packed_values(const Decode &d, const Expr &packed_lane, const Expr &of_stream, Ahead ahead = {}) {
-    const int depth = d.products.depth();
-    ahead.wanted = vector % depth == 0;
-    auto lanes = [&](int which) {
-        return lane_of(d, Cached::value, d.blocking.lanes, listed_key(d, packed_lane * depth + which, of_stream, step), vector / depth,
-                       ahead);
-    };
-    return d.products.pairs ? pairs_of_words(lanes(0), lanes(1), vector % depth) : lanes(0);
-}
-
-// For channels past those that fill vectors, too.
-Expr careful_values(const Decode &d, const Expr &packed_lane, const Expr &of_stream) {
-    const AttentionInputs &in = d.inputs;
-    if (d.products.pairs) return packed_values(d, packed_lane, of_stream);
-    Expr c = Halide::unsafe_promise_clamped(vector * d.blocking.lanes + channel, 0, in.value_dim - 1);
-    return channel_of(d, Cached::value, listed_key(d, packed_lane, of_stream, step), c);
-}
-
 const Halide::Var part{"part"};
 
-RDom keys_of_part(const Decode &d, const std::string &name) {
-    return RDom(0, d.blocking.keys_per_panel / d.products.depth(), 0, d.blocking.streams / d.blocking.parts_per_step(), name);
+// The keys of a part, `depth` of them at a time: the nth of a panel, and the panel.
+struct PartKeys {
+    RDom nth;
+    int depth;
+
+    PartKeys(const Decode &d, const std::string &name, bool packed)
+        : nth(0, d.blocking.keys_per_panel / (packed ? d.products.depth() : 1), 0, d.blocking.streams / d.blocking.parts_per_step(), name),
+          depth(packed ? d.products.depth() : 1) {}
+
+    Expr of_stream() const { return part + nth.y; } // either is 0
+    Expr of_lane(int which = 0) const { return nth.x * depth + which; }
+};
+
+Expr share(const Decode &d, const PartKeys &keys) {
+    return (keys.depth > 1 ? d.packed_share : d.share)(keys.nth.x, keys.of_stream(), step, row, chunk, head, batch);
 }
 
-Expr stream_of(const RDom &keys) { return part + keys.y; } // either is 0
+void declare_packed_share(Decode &d) {
+    const Halide::Var packed_lane("packed_lane");
+    d.packed_share = Func("packed_share"), d.packs = steps_of(d, "pack_steps");
+    auto share = [&](int which) {
+        return d.share(packed_lane * d.products.depth() + which, d.packs.x, d.packs.y, row, chunk, head, batch);
+    };
+    d.packed_share(packed_lane, stream, step, row, chunk, head, batch) = Halide::undef(d.products.type());
+    d.packed_share(packed_lane, d.packs.x, d.packs.y, row, chunk, head, batch) = d.products.pack(share);
+}
 
-Expr share(const Decode &d, const RDom &keys) { return d.packed_share(keys.x, stream_of(keys), step, row, chunk, head, batch); }
+// Vector `v` of the values of a key; or of a pair of keys: what is read of each are words of neighbouring channels, and a vector of both
+// makes two of pairs.
+Expr packed_values(const Decode &d, const Expr &packed_lane, const Expr &of_stream, const Expr &v, Ahead ahead = {}) {
+    const int depth = d.products.depth();
+    ahead.wanted = v % depth == 0;
+    auto lanes = [&](int which) {
+        return lane_of(d, Cached::value, d.blocking.lanes, listed_key(d, packed_lane * depth + which, of_stream, step), v / depth, ahead);
+    };
+    return d.products.pairs ? pairs_of_words(lanes(0), lanes(1), v % depth) : lanes(0);
+}
+
+// Which vectors of the output: those from `first` on, `at_once` in each pass. `whole`: not those of channels that fill none of what is
+// packed.
+struct OutputVectors {
+    std::string name;
+    Expr first;
+    int at_once;
+    Expr passes;
+    bool whole;
+};
 
 void add_part(Func sum, const Func &of_part, const Expr &of_vector, const Expr &nth, const Expr &of_step) {
     sum(channel, of_vector, row, chunk, head, batch) += of_part(channel, of_vector, nth, of_step, row, chunk, head, batch);
 }
 
-// Vectors of the output from `first` on, `at_once` in each pass. `rest`: channels of the vector, where it isn't whole.
-void declare_values(Decode &d, const std::string &name, const Expr &first, int at_once, const Expr &passes, const Expr &rest = {}) {
-    const AttentionInputs &in = d.inputs;
+void declare_values(Decode &d, const OutputVectors &vectors) {
+    const std::string &name = vectors.name;
+    const PartKeys keys(d, "keys_of_" + name, vectors.whole);
     ValueProducts p;
-    p.value = Func("value_of_" + name), p.sum = Func("sum_of_" + name), p.keys = keys_of_part(d, "keys_of_" + name);
-    const Ahead ahead = {in.value_dim, d.rows_per_head() == 1, false, turn};
+    p.value = Func("value_of_" + name), p.sum = Func("sum_of_" + name), p.keys = keys.nth;
+    const Ahead ahead = {true, d.rows_per_head() == 1, false, turn};
     p.value(channel, vector, lane, stream, step, turn, chunk, head, batch) =
-        rest.defined() ? lane_of(d, Cached::value, d.blocking.lanes, listed_key(d, lane, stream, step), vector, ahead, rest)
-                       : packed_values(d, lane, stream, ahead);
+        vectors.whole ? packed_values(d, lane, stream, vector, ahead)
+                      : rest_lane_of(d, Cached::value, listed_key(d, lane, stream, step), vector - vectors.first, ahead);
     auto sum = [&]() -> Halide::FuncRef { return p.sum(channel, vector, part, step, row, chunk, head, batch); };
     const Expr turn_of_row = row / d.blocking.rows_per_turn;
-    const Expr value = p.value(channel, vector, p.keys.x, stream_of(p.keys), step, turn_of_row, chunk, head, batch);
+    const Expr value = p.value(channel, vector, keys.nth.x, keys.of_stream(), step, turn_of_row, chunk, head, batch);
     sum() = 0.0f;
-    sum() = rest.defined() ? sum() + share(d, p.keys) * value : d.products.add(sum(), share(d, p.keys), value);
-    p.store = RDom(0, at_once, 0, passes, 0, d.blocking.parts_per_step(), 0, d.steps_per_chunk(), "store_of_" + name);
-    p.store.where(p.store.w < steps(d));
-    add_part(d.output, p.sum, first + p.store.y * at_once + p.store.x, p.store.z, p.store.w);
+    sum() = (vectors.whole ? d.products : Products{}).add(sum(), share(d, keys), value);
+    p.store = RDom(0, vectors.at_once, 0, vectors.passes, 0, d.blocking.parts_per_step(), 0, d.steps_per_chunk(), "store_of_" + name);
+    p.store.where(is_read(d, p.store.z, p.store.w));
+    add_part(d.output, p.sum, vectors.first + p.store.y * vectors.at_once + p.store.x, p.store.z, p.store.w);
     d.values.push_back(p);
+}
+
+// Without what is masked or dropped. In the same order, so that what is left out changes no bit of the rest.
+void declare_careful_sum(Decode &d) {
+    const AttentionInputs &in = d.inputs;
+    auto careful = [&]() -> Halide::FuncRef { return d.careful_sum(channel, vector, part, step, row, chunk, head, batch); };
+    careful() = 0.0f;
+    auto add = [&](const Products &products, PartKeys keys, const Expr &used, const Expr &packed) {
+        keys.nth.where(used);
+        auto guarded = [&](int which) {
+            const Expr key = keys.of_lane(which), of_stream = keys.of_stream();
+            const Expr kept =
+                branch(in.dropout.used(), in.dropout.keeps(cell_of_row(in, row, panel_begin(d, of_stream, step) + key)), 1.0f);
+            return guarded_value(products.unpack(packed, which), d.masked(key, of_stream, step, row, chunk, head, batch), kept);
+        };
+        careful() = products.add(careful(), share(d, keys), products.pack(guarded));
+        d.careful_keys.push_back(keys.nth);
+    };
+    const Expr whole = d.whole_value_vectors(), at = vector * d.blocking.lanes + channel;
+    if (d.products.pairs) {
+        const PartKeys keys(d, "careful_pairs", true);
+        const Expr v = Halide::unsafe_promise_clamped(vector, 0, whole - 1);
+        add(d.products, keys, vector < whole, packed_values(d, keys.nth.x, keys.of_stream(), v));
+        if (!has_rest(in.value_dim, d.blocking.lanes * d.products.depth())) return;
+    }
+    const PartKeys keys(d, "careful_keys", false);
+    const Expr of_rest = d.products.pairs ? vector >= whole : Halide::Internal::const_true();
+    const Expr c = Halide::unsafe_promise_clamped(at, 0, in.value_dim - 1);
+    add(Products{}, keys, of_rest && at < in.value_dim, channel_of(d, Cached::value, listed_key(d, keys.nth.x, keys.of_stream(), step), c));
 }
 
 // Sum of share * v. Where it isn't finite, it is made again with the masks looked at: 0 * NaN is NaN, and so would be the result.
@@ -76,17 +125,18 @@ void declare_output(Decode &d) {
     const Products &products = d.products;
     const int lanes = d.blocking.lanes;
     auto output = [&](const Func &f, const Expr &v) -> Halide::FuncRef { return f(channel, v, row, chunk, head, batch); };
-    const Halide::Var packed_lane("packed_lane");
-    d.packed_share(packed_lane, stream, step, row, chunk, head, batch) =
-        products.pack([&](int which) { return d.share(packed_lane * products.depth() + which, stream, step, row, chunk, head, batch); });
+    if (products.pairs) declare_packed_share(d);
 
     // A part's values are in the nearest cache when those follow that are left over, and those channels that fill no vector.
-    const int at_once = d.blocking.vectors_at_once;
-    const Expr whole = in.value_dim / lanes, passes = whole / at_once;
+    const int depth = products.depth();
+    const Expr whole = d.whole_value_vectors();
     output(d.output, vector) = 0.0f;
-    declare_values(d, "values", 0, at_once, passes);
-    if (has_rest(whole, at_once)) declare_values(d, "left_values", passes * at_once, 1, whole % at_once);
-    if (has_rest(in.value_dim, lanes)) declare_values(d, "rest_values", whole, 1, rest_count(in.value_dim, lanes), in.value_dim % lanes);
+    Expr left = whole;
+    for (int at_once = d.blocking.vectors_at_once; at_once >= depth && !is_const_zero(Halide::Internal::simplify(left)); at_once /= 2) {
+        declare_values(d, {"values_by_" + std::to_string(at_once), whole - left, at_once, left / at_once, true});
+        left = rest_of(left, at_once);
+    }
+    if (has_rest(in.value_dim, lanes * depth)) declare_values(d, {"rest_values", whole, 1, rest_vectors(d, in.value_dim), false});
 
     d.outputs = RDom(0, d.value_vectors(), "outputs"), d.channels_of_bits = RDom(0, lanes, "channels_of_bits");
     d.lane_bits(channel, row, chunk, head, batch) = 0;
@@ -97,21 +147,10 @@ void declare_output(Decode &d) {
         max(d.output_bits(row, chunk, head, batch), d.lane_bits(d.channels_of_bits, row, chunk, head, batch));
 
     Expr all_finite = d.output_bits(row, chunk, head, batch) < Operands::infinite_bits;
-    // The same sums in the same order, so that what is left out changes no bit of the rest.
-    d.careful_keys = keys_of_part(d, "careful_keys");
-    d.careful_keys.where(vector * lanes + channel < in.value_dim);
-    const Expr of_lane = d.careful_keys.x, of_stream = stream_of(d.careful_keys);
-    const Expr packed = careful_values(d, of_lane, of_stream);
-    auto guarded = [&](int which) {
-        Expr key = of_lane * products.depth() + which;
-        Expr kept = branch(in.dropout.used(), in.dropout.keeps(cell_of_row(in, row, panel_begin(d, of_stream, step) + key)), 1.0f);
-        return guarded_value(products.unpack(packed, which), d.masked(key, of_stream, step, row, chunk, head, batch), kept);
-    };
-    auto careful = [&]() -> Halide::FuncRef { return d.careful_sum(channel, vector, part, step, row, chunk, head, batch); };
-    careful() = 0.0f;
-    careful() = products.add(careful(), share(d, d.careful_keys), products.pack(guarded));
+    declare_careful_sum(d);
     d.careful_parts = RDom(0, d.blocking.parts_per_step(), 0, d.steps_per_chunk(), "careful_parts");
     d.careful_parts.where(d.careful_parts.y < select(all_finite, 0, steps(d)));
+    d.careful_parts.where(is_read(d, d.careful_parts.x, d.careful_parts.y));
     output(d.careful, vector) = 0.0f;
     add_part(d.careful, d.careful_sum, vector, d.careful_parts.x, d.careful_parts.y);
 

@@ -29,24 +29,26 @@ using Halide::VarOrRVar;
 
 namespace {
 
-constexpr int rows_per_tile = 8;   // that share a chunk's scratch memory
-constexpr int rows_of_scores = 4;  // that share a vector or two, and so need half of the registers
-constexpr int most_vectors_at_once = 8; // of the output: every line of a value is read in one go (measured: 84 % of the bandwidth, with 4 82 %)
-constexpr int vectors_at_once_of_any_width = 4;
+constexpr int rows_per_tile = 8;  // that share a chunk's scratch memory
+constexpr int rows_of_scores = 4; // that share a vector or two, and so need half of the registers
+// Of the output: every line of a value is read in one go (measured: 84 % of the bandwidth, with 4 82 %).
+constexpr int most_vectors_at_once = 8;
+constexpr int channels_at_once_of_any_width = 64; // of 16 lanes, 8 vectors take 6 to 15 % longer, of 8 lanes 4 vectors 6 to 35 %
 const Var tile_of_rows{"tile_of_rows"}, chunk_task{"chunk_task"}, head_task{"head_task"}, fused{"fused"};
 const Var in_chunk{"in_chunk"}, rows{"rows"}, rows_alone{"rows_alone"}, in_rows{"in_rows"};
 
 int rows_in_registers(const Machine &machine) { return machine.vector_registers >= 32 ? 4 : 2; }
 
-// As many of the output's vectors as a pass adds up, and leaves none.
+// How many of the output's vectors a pass adds up: if it may be, so many that none are left over. Whole pairs of them, where there are
+// pairs.
 int vectors_at_once(const dsl::DecodeBlocking &blocking, const Halide::Expr &value_dim) {
     const auto width = Halide::Internal::as_const_int(value_dim);
-    if (!width) return vectors_at_once_of_any_width;
-    const int vectors = std::max(int(*width) / blocking.lanes, 1);
-    int most = std::min(vectors, most_vectors_at_once);
-    while (vectors % most != 0)
-        most--;
-    return most;
+    const int of_any_width = std::min(channels_at_once_of_any_width / blocking.lanes, most_vectors_at_once);
+    if (!width) return of_any_width;
+    const int depth = blocking.products.depth(), whole = std::max(int(*width) / (blocking.lanes * depth), 1);
+    for (int most = std::min(whole, most_vectors_at_once / depth); most > 0; most--)
+        if (whole % most == 0 && (most == whole || most * depth >= of_any_width)) return most * depth;
+    return of_any_width;
 }
 
 // Whether the output's vectors of so many rows fit into the registers, beside values and weights; where streams take turns, half the rows
@@ -135,7 +137,7 @@ private:
         if (d.panel_at.defined()) {
             Func panels = d.panel_at;
             per_task(panels);
-            panels.bound_extent(panels.args()[0], d.listed_panels.x.extent());
+            panels.bound_extent(panels.args()[0], d.listed.y.extent());
         }
         Func table = d.read_at.defined() ? d.read_at : d.place_of_page;
         per_task(table);
@@ -143,13 +145,15 @@ private:
         table.update().allow_race_conditions().vectorize(d.listed.x, lanes).specialize(d.panels_within_pages);
         reach.bound_extent(panel, d.panels_per_chunk()).vectorize(panel, lanes);
         reach.update().reorder(panel, d.reach_intervals.x, d.reach_intervals.y).vectorize(panel, lanes);
-        list.update().unroll(d.panels.x);
+        list.vectorize(list.args()[0], lanes).update().unroll(d.panels.x);
     }
 
     void scores() const {
         Func query = d.query, masked = d.masked;
         per_tile(query);
         query.vectorize(dim, lanes, TailStrategy::GuardWithIf);
+        per_tile(d.rest_query);
+        Func(d.rest_query).vectorize(dim, lanes, TailStrategy::GuardWithIf);
         per_tile(masked);
         for (int i = 0; i < int(d.scores.size()); i++)
             products(d.scores[i], masked.update(i));
@@ -279,7 +283,7 @@ private:
     }
 
     void softmax_state() const {
-        for (Func f : {d.lane_maximum, d.maximum, d.weight, d.lane_sum, d.sum, d.share, d.packed_share, d.lane_bits, d.output_bits})
+        for (Func f : {d.lane_maximum, d.maximum, d.weight, d.lane_sum, d.sum, d.share, d.lane_bits, d.output_bits})
             per_tile(f);
         Func lane_maximum = d.lane_maximum, maximum = d.maximum, weight = d.weight, lane_sum = d.lane_sum, sum = d.sum, share = d.share;
         lane_maximum.vectorize(lane, lanes), lane_sum.vectorize(lane, lanes);
@@ -289,9 +293,12 @@ private:
         over_lanes(weight.update(), d.weights);
         over_lanes(share.update(0), d.shares);
         over_lanes(share.update(1), d.dropped);
+        if (!d.packed_share.defined()) return;
         Func packed = d.packed_share;
         const Var of_packed = packed.args()[0];
-        packed.bound_extent(of_packed, panel_keys / d.products.depth()).vectorize(of_packed);
+        per_tile(packed);
+        packed.bound_extent(of_packed, panel_keys / d.products.depth());
+        packed.update().reorder(VarOrRVar(of_packed), d.packs.x, d.packs.y).vectorize(of_packed);
     }
 
     // The lanes and streams of a part, the inner first: keys in the order in which they are read.
@@ -304,19 +311,22 @@ private:
         per_tile(output), per_tile(careful);
         output.vectorize(channel), careful.vectorize(channel), lane_bits.vectorize(channel);
         for (int i = 0; i < int(d.values.size()); i++)
-            values(d.values[i], output.update(i), i == 0);
-        const Halide::RDom &c = d.careful_keys, &parts = d.careful_parts;
+            values(d.values[i], output.update(i));
+        const Halide::RDom &parts = d.careful_parts;
         Func careful_sum = d.careful_sum;
         one_of_each(careful_sum);
         careful_sum.compute_at(careful, parts.x).bound_extent(step, 1).bound_extent(channel, lanes).vectorize(channel);
-        careful_sum.update().reorder({channel, vector, keys(c)[0], keys(c)[1], row}).vectorize(channel);
+        for (int i = 0; i < int(d.careful_keys.size()); i++) {
+            const auto [inner, next] = keys(d.careful_keys[i]);
+            careful_sum.update(i).reorder({channel, vector, inner, next, row}).vectorize(channel);
+        }
         careful.update().reorder(channel, vector, parts.x, parts.y, row).vectorize(channel);
         lane_bits.update().reorder(channel, d.outputs).vectorize(channel);
         bits.update().atomic().vectorize(d.channels_of_bits);
     }
 
     // All rows take a part while it is in the nearest cache: 1.36 ms for 32 MiB on Zen 4, with four rows at once 1.46.
-    void values(const dsl::ValueProducts &p, Stage store, bool in_passes) const {
+    void values(const dsl::ValueProducts &p, Stage store) const {
         const Halide::RDom &s = p.store;
         by_rows(store, value_rows, [&](Stage &stage) {
             stage.reorder({channel, in_rows, s.x, s.y, rows, s.z, s.w}).vectorize(channel).unroll(in_rows).unroll(s.x);
@@ -324,8 +334,7 @@ private:
         Func sum = p.sum;
         one_of_each(sum);
         sum.compute_at(d.output, s.y).store_in(Halide::MemoryType::Register);
-        sum.bound_extent(channel, lanes).bound_extent(step, 1).bound_extent(vector, in_passes ? d.blocking.vectors_at_once : 1);
-        sum.bound_extent(sum.args()[2], 1);
+        sum.bound_extent(channel, lanes).bound_extent(step, 1).bound_extent(sum.args()[2], 1).bound_extent(vector, s.x.extent());
         sum.vectorize(channel).unroll(vector).unroll(row);
         sum.update().reorder({channel, row, vector, keys(p.keys)[0], keys(p.keys)[1]}).vectorize(channel).unroll(vector).unroll(row);
         Func value = p.value;
@@ -363,9 +372,9 @@ dsl::DecodeBlocking decode_blocking(const Machine &machine, int head_dim, const 
     blocking.lanes = machine.float_lanes;
     blocking.rows_per_vector = tuned.rows_per_vector, blocking.short_key = tuned.short_key;
     const int rows = rows_in_registers(machine);
+    if (machine.bfloat16_pairs) blocking.products = {true, vdpbf16ps};
     blocking.vectors_at_once = vectors_at_once(blocking, value_dim);
     blocking.rows_per_turn = outputs_fit(blocking, rows) ? rows : rows / 2;
-    if (machine.bfloat16_pairs) blocking.products = {true, vdpbf16ps};
     return blocking;
 }
 

@@ -30,6 +30,15 @@ protected:
         EXPECT_TRUE(same_bits(got.lse, want.lse));
     }
 
+    /** The same of other widths, if none is compiled in. */
+    AttentionShape shape_of(int64_t dim, int64_t value_dim, AttentionShape s) const {
+        s.dim = head_dim_or(kernel(), dim), s.value_dim = value_dim_or(kernel(), value_dim);
+        return s;
+    }
+
+    /** From some key on; what lies before and after is memory that can't be read, by pages. */
+    void expect_reads_only_keys_up_to(int64_t end, int64_t dim);
+
     /** Of several chunks, with everything that a run may ask for. */
     AttentionProblem rich_problem(int64_t queries) {
         AttentionProblem p = problem(queries, 3 * chunk - 100, 2, 8, 2);
@@ -41,12 +50,36 @@ protected:
         return p;
     }
 };
+void Decode::expect_reads_only_keys_up_to(int64_t end, int64_t dim) {
+    const int64_t keys = 8 * chunk, first = 3 * chunk + 100;
+    const Fenced k(keys * dim, first * dim, end * dim), v(keys * dim, first * dim, end * dim);
+    const Tensor<float> q({1, 2, 1, dim}), out({1, 2, 1, dim});
+    random.fill_normal(q, 1);
+    AttentionDesc desc;
+    desc.head_dim = desc.value_dim = dim, desc.schedule = kernel().schedule;
+    desc.mask = "!prefix(" + std::to_string(first) + ") & prefix(" + std::to_string(end) + ")";
+    const Result<AttentionPlan> plan = AttentionPlan::create(desc);
+    ASSERT_TRUE(plan.ok()) << plan.status().message;
+    const TensorView keys_view(k.data(), {1, 1, keys, dim}), values_view(v.data(), {1, 1, keys, dim});
+    const Status status = plan->run(AttentionArgs(q.view(), keys_view, values_view, out.view()));
+    ASSERT_TRUE(status.ok()) << status.message;
+    for (float value : out.values())
+        EXPECT_NEAR(value, 0.5f, 1e-6f);
+}
+
 INSTANTIATE_TEST_SUITE_P(Prebuilt, Decode, ::testing::ValuesIn(decode_kernels()), kernel_name);
 
 TEST_P(Decode, EveryGroupAndNumberOfQueries) {
     for (int64_t group : {1, 2, 4, 5, 8, 16})
         for (int64_t queries = 1; queries <= 8; queries++)
             expect_right_and_accurate(shape(queries, 70, 1, 2 * group, 2));
+}
+
+// Widths around what fills vectors, two of them, and passes over several; one row a key, and several.
+TEST_P(Decode, EveryWidth) {
+    for (int64_t dim : {1, 15, 16, 17, 31, 32, 33, 47, 63, 65, 72, 80, 95, 96, 100, 112, 129, 144, 160, 200, 256, 576})
+        for (int64_t group : {1, 5})
+            expect_right_and_accurate(shape_of(dim, dim == 576 ? 512 : dim, shape(1, 70, 1, 2 * group, 2)));
 }
 
 TEST_P(Decode, AroundChunksAndPanels) {
@@ -88,36 +121,28 @@ TEST_P(Decode, AnItemsResultIsItsOwn) {
 }
 
 TEST_P(Decode, WhatIsMaskedInAChunkChangesNoBit) {
-    AttentionProblem p = problem(2, 2 * chunk, 1, 4, 2);
-    p.boolean_mask = boolean_mask({1, 1, 1, p.keys()});
-    const AttentionRun clean = run(p);
-    AttentionProblem spoilt = p;
-    spoilt.k = p.k.clone(), spoilt.v = p.v.clone();
-    for (int64_t j = 0; j < p.keys(); j++)
-        for (int64_t h = 0; h < 2 && !(*p.boolean_mask)(0, 0, 0, j); h++) {
-            for (int64_t d = 0; d < p.dim(); d++)
-                spoilt.k(0, h, j, d) = j % 2 ? NAN : INFINITY;
-            for (int64_t d = 0; d < p.value_dim(); d++)
-                spoilt.v(0, h, j, d) = j % 3 ? NAN : -INFINITY;
-        }
-    expect_same_bits(run(spoilt), clean);
+    for (int64_t dim : {12, 90, 208}) {
+        AttentionProblem p = normal_problem(shape_of(dim, dim, shape(2, 2 * chunk, 1, 4, 2)), random);
+        p.boolean_mask = boolean_mask({1, 1, 1, p.keys()});
+        const AttentionRun clean = run(p);
+        AttentionProblem spoilt = p;
+        spoilt.k = p.k.clone(), spoilt.v = p.v.clone();
+        for (int64_t j = 0; j < p.keys(); j++)
+            for (int64_t h = 0; h < 2 && !(*p.boolean_mask)(0, 0, 0, j); h++) {
+                for (int64_t d = 0; d < p.dim(); d++)
+                    spoilt.k(0, h, j, d) = j % 2 ? NAN : INFINITY;
+                for (int64_t d = 0; d < p.value_dim(); d++)
+                    spoilt.v(0, h, j, d) = j % 3 ? NAN : -INFINITY;
+            }
+        expect_same_bits(run(spoilt), clean);
+    }
 }
 
 TEST_P(Decode, KeysOutsideEveryIntervalArentRead) {
-    const int64_t dim = head_dim_or(kernel(), 256), keys = 8 * chunk, first = 3 * chunk + 100, end = 5 * chunk + 77;
-    const Fenced k(keys * dim, first * dim, end * dim), v(keys * dim, first * dim, end * dim);
-    const Tensor<float> q({1, 2, 1, dim}), out({1, 2, 1, dim});
-    random.fill_normal(q, 1);
-    AttentionDesc desc;
-    desc.head_dim = desc.value_dim = dim, desc.schedule = kernel().schedule;
-    desc.mask = "!prefix(" + std::to_string(first) + ") & prefix(" + std::to_string(end) + ")";
-    const Result<AttentionPlan> plan = AttentionPlan::create(desc);
-    ASSERT_TRUE(plan.ok()) << plan.status().message;
-    const TensorView keys_view(k.data(), {1, 1, keys, dim}), values_view(v.data(), {1, 1, keys, dim});
-    const Status status = plan->run(AttentionArgs(q.view(), keys_view, values_view, out.view()));
-    ASSERT_TRUE(status.ok()) << status.message;
-    for (float value : out.values())
-        EXPECT_NEAR(value, 0.5f, 1e-6f);
+    // The last key's last channel of these ends a page of memory, whole panels or not.
+    for (auto [any_width, end] :
+         {std::pair<int64_t, int64_t>{256, 5 * chunk + 76}, {72, 5 * chunk + 128}, {24, 5 * chunk + 128}, {8, 5 * chunk + 128}})
+        expect_reads_only_keys_up_to(end, head_dim_or(kernel(), any_width));
 }
 
 TEST(DecodeChoice, IsMadeForFewQueries) {

@@ -195,17 +195,48 @@ class Decoding(unittest.TestCase):
 
     def test_finds_a_panel_before_its_loops(self):
         """Where the streams take turns, the keys of a panel that is read whole lie at a constant distance: the loop of the values of
-        several rows neither looks one up nor multiplies to find it."""
+        several rows neither looks up where one is nor multiplies to find it. (What it asks for may lie in another panel.)"""
         for machine, dtype, multiply_add in [("x86-64-avx512_bf16", "f32", FMA), ("x86-64-avx512_bf16", "bf16", "vdpbf16ps"),
                                              ("x86-64-avx512_zen5", "f32", FMA), ("x86-64-avx512_zen5", "bf16", "vdpbf16ps")]:
             for kernel in ("_d64", "_d128"):
                 with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
                     loops = [loop for loop in innermost_loops(object_of(machine, f"attention_decode_{dtype}{kernel}"))
                              if Products.count(multiply_add, loop) >= 16]
-                    values = [mnemonics for mnemonics in ([mnemonic for _, mnemonic, _ in loop] for loop in loops)
+                    values = [loop for loop in loops for mnemonics in [[mnemonic for _, mnemonic, _ in loop]]
                               if "vbroadcastss" in mnemonics and any(m.startswith("prefetch") for m in mnemonics)]
                     self.assertGreater(len(values), 0)
-                    self.assertTrue(any(not any(m.startswith(("imul", "movs")) for m in loop) for loop in values))
+                    self.assertTrue(any(not self.addresses_found_within(loop) for loop in values))
+
+    @staticmethod
+    def addresses_found_within(loop):
+        """The registers of the addresses of vectors that a loop loads, which it also multiplies, extends, chooses or loads."""
+        used = {register for _, mnemonic, operands in loop if mnemonic.startswith("vmov") and re.search(r"\), *%zmm", operands)
+                for register in re.findall(r"%r(\w+)", operands)}
+        found = {re.search(r"%[re]?(\w+)$", operands)[1] for _, mnemonic, operands in loop
+                 if re.match(r"imul|movs|movz|cmov", mnemonic) or mnemonic == "mov" and "(" in operands and operands[-1] != ")"}
+        return used & found
+
+    def test_keeps_sums_of_values_in_registers_at_any_width(self):
+        """No loop that reads keys or values stores vectors: where rows lie so far apart as isn't known, sums in memory would be loaded and
+        stored beside each multiply-add. Four rows of four vectors at once are sixteen sums."""
+        for machine, dtype, multiply_add in PRODUCTS + [("x86-64-avx512_bf16", "f32", FMA), ("x86-64-avx512_bf16", "f16", FMA)]:
+            if FLOAT_LANES[machine] < 16:
+                continue
+            with self.subTest(machine=machine, dtype=dtype):
+                loops = [loop for loop in innermost_loops(object_of(machine, f"attention_decode_{dtype}"))
+                         if any(mnemonic.startswith("prefetch") for _, mnemonic, _ in loop)]
+                stores = [instruction for loop in loops for instruction in loop if re.search(r"%[yz]mm\d+,.*\(", instruction[2])]
+                self.assertEqual(stores, [])
+                self.assertTrue(any(Products.count(multiply_add, loop) == 16 for loop in loops))
+
+    def test_loads_what_fills_no_vector_at_once(self):
+        """The channels past the last whole vector are a masked load, and nothing is gathered by element."""
+        for machine, dtype in [("x86-64-avx512", "f32"), ("x86-64-avx512", "bf16"), ("x86-64-avx512_bf16", "bf16"), ("x86-64-avx512_bf16", "f16"),
+                               ("x86-64-avx2", "f32")]:
+            with self.subTest(machine=machine, dtype=dtype):
+                loops = [loop for loop in innermost_loops(object_of(machine, f"attention_decode_{dtype}"))
+                         if any(mnemonic.startswith("prefetch") for _, mnemonic, _ in loop)]
+                self.assertFalse([m for loop in loops for _, m, _ in loop if re.match(r"v?p?insr|vinsertps|vp?gather|vfn?madd\d+ss", m)])
 
     def test_asks_once_for_a_line(self):
         # A loop of pairs of values reads a line of each of two keys with each load, and asks for as many.
@@ -245,7 +276,7 @@ class Decoding(unittest.TestCase):
                                 f"multiply-adds, broadcasts and spills of loops: {counts}")
 
     def test_multiplies_pairs_where_a_cpu_does(self):
-        for kernel in ("_d64", "_d128"):
+        for kernel in ("", "_d64", "_d128"):
             found = disassembly(object_of("x86-64-avx512_bf16", f"attention_decode_bf16{kernel}"))
             # Both products, for one row and for four: the loops of the values have a sum for each row and vector of the output.
             self.assertGreaterEqual(found.count("vdpbf16ps"), 2 * 4 + (1 + 4) * 4, kernel)
