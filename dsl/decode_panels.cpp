@@ -76,9 +76,16 @@ int panels_within(const Decode &d, int distance) {
     return (std::max(keys_ahead(d, Cached::key, distance), keys_ahead(d, Cached::value, distance)) + keys - 1) / keys;
 }
 
-// Of the slots of the list, with some more for what is asked for ahead: whether one is read from.
-Expr is_used(const Decode &d, const Expr &slot) {
-    return slot < select(listed_count(d) == 0, 0, steps(d) * d.blocking.streams + panels_ahead(d));
+// Slots of the list that are read, the last panel again and again until all streams have one.
+Expr slots_read(const Decode &d) { return steps(d) * d.blocking.streams; }
+
+// Slots after these that are asked for ahead.
+Expr slots_ahead(const Decode &d) {
+    const DecodeBlocking &blocking = d.blocking;
+    if (blocking.bytes_ahead.empty()) return 0;
+    const Expr alone = d.rows_per_head() == 1;
+    return select(listed_count(d) == 0, 0, alone, panels_within(d, blocking.bytes_ahead_alone),
+                  panels_within(d, blocking.bytes_ahead.front()));
 }
 
 // What would be read from such a slot; keys that no row may attend to give way to the nearest that one may.
@@ -136,17 +143,19 @@ void declare_table(Func table, const Expr &at, const std::vector<Expr> &values) 
     table(at, chunk, head, batch) = Halide::Tuple(values);
 }
 
+// Where one row reads a key, strictly in order, what follows in memory is asked for instead: 3 to 7 % less time on Zen 4.
 void declare_panels_ahead(Decode &d) {
-    const DecodeBlocking &blocking = d.blocking;
-    const Expr alone = d.rows_per_head() == 1, after = clamp(listed_count(d), 0, d.panels_per_chunk());
-    const Expr within = select(alone, panels_within(d, blocking.bytes_ahead_alone), panels_within(d, blocking.bytes_ahead.front()));
+    const Pages &pages = d.inputs.pages;
+    const Expr alone = d.rows_per_head() == 1, after = clamp(slots_read(d), 0, d.panels_per_chunk());
     d.panels_ahead = RDom(0, panels_ahead(d), "panels_ahead");
-    d.panels_ahead.where(d.panels_ahead < select(listed_count(d) > 0, within, 0));
+    d.panels_ahead.where(d.panels_ahead < slots_ahead(d));
     const PanelAhead ahead(d, d.panels_ahead);
     const ListedPanel next(d, after + d.panels_ahead, 0);
+    // The keys of a last panel that isn't whole are found one by one, and so are those that are asked for with them.
+    const Expr by_panel = select(is_whole(d, max(after - 1, 0)), 1, 0);
     d.panel_at(after + d.panels_ahead, chunk, head, batch) =
-        Halide::Tuple(branch(alone, next.elements(*d.inputs.pages.key_strides), ahead.keys),
-                      branch(alone, next.elements(*d.inputs.pages.value_strides), ahead.values), 1);
+        Halide::Tuple(branch(alone, next.elements(*pages.key_strides), ahead.keys),
+                      branch(alone, next.elements(*pages.value_strides), ahead.values), by_panel);
 }
 
 void declare_places(Decode &d) {
@@ -158,7 +167,7 @@ void declare_places(Decode &d) {
     d.begin(d.begins.x, d.begins.y, chunk, head, batch) = begin_of(d, slot_of(d, d.begins.x, d.begins.y));
     d.panels_within_pages = pages.size % keys == 0 || !pages.several;
     d.listed = RDom(0, keys, 0, slots, "listed_keys");
-    d.listed.where(is_used(d, d.listed.y));
+    d.listed.where(d.listed.y < slots_read(d) + slots_ahead(d));
     const Expr listed_key = d.listed.y * keys + d.listed.x;
     const ListedPanel of_key(d, d.listed.y, d.listed.x);
     if (!d.blocking.in_turn || !pages.key_strides || !pages.value_strides) {
@@ -166,12 +175,12 @@ void declare_places(Decode &d) {
         return;
     }
     d.listed_panels = RDom(0, d.panels_per_chunk(), "listed_panels");
-    d.listed_panels.where(d.listed_panels < listed_count(d));
+    d.listed_panels.where(d.listed_panels < slots_read(d));
     const ListedPanel panel(d, d.listed_panels, 0);
     declare_table(d.panel_at, d.listed_panels,
                   {panel.elements(*pages.key_strides), panel.elements(*pages.value_strides), select(panel.is_whole, 1, 0)});
     if (!d.blocking.bytes_ahead.empty()) declare_panels_ahead(d);
-    d.listed.where(d.listed.y < listed_count(d) && !is_whole(d, d.listed.y));
+    d.listed.where(!is_whole(d, d.listed.y));
     declare_table(d.read_at, listed_key, {of_key.elements(*pages.key_strides), of_key.elements(*pages.value_strides)});
 }
 
@@ -190,11 +199,6 @@ RDom steps_of(const Decode &d, const std::string &name, const Expr &used) {
     RDom r(0, d.blocking.streams, 0, d.steps_per_chunk(), name);
     r.where(r.y < select(used, steps(d), 0));
     return r;
-}
-
-Expr is_read(const Decode &d, const Expr &of_stream, const Expr &at_step) {
-    if (!d.blocking.in_turn) return at_step < steps(d);
-    return at_step < steps(d) && slot_of(d, of_stream, at_step) < listed_count(d);
 }
 
 Expr panel_begin(const Decode &d, const Expr &of_stream, const Expr &at_step) { return d.begin(of_stream, at_step, chunk, head, batch); }

@@ -24,9 +24,6 @@ Halide::Expr steps(const Decode &d);
 /** Streams and steps (stream, step) as an RDom; none where not `used`. */
 Halide::RDom steps_of(const Decode &d, const std::string &name, const Halide::Expr &used = Halide::Internal::const_true());
 
-/** Whether there is such a panel, where streams take turns, or may be one where they don't: then what comes again is read again. */
-Halide::Expr is_read(const Decode &d, const Halide::Expr &of_stream, const Halide::Expr &at_step);
-
 /** The first key of the panel that a stream has at a step; past the last panel that comes again, and whether this is so. */
 Halide::Expr panel_begin(const Decode &d, const Halide::Expr &of_stream, const Halide::Expr &at_step);
 Halide::Expr comes_again(const Decode &d, const Halide::Expr &of_stream, const Halide::Expr &at_step);

@@ -84,7 +84,7 @@ Expr lane_from(const Decode &d, Cached what, const Expr &listed, const Expr &fir
         const Expr further = listed + asked([](int k) { return Expr(k); });
         return with_prefetch(now, lane_of(stored_channel(d, what, whole, further, c)), ahead.wanted && wanted, d.blocking.nearness);
     }
-    auto elements = [&](int further) { return elements_in_panel(d, what, listed + further); };
+    auto elements = [&](int further) { return elements_to(d, what, whole, listed + further); };
     std::vector<Expr> nearer;
     for (std::size_t i = 1; ahead.all && i < keys.size(); i++)
         nearer.push_back(elements(keys[i]) - elements(keys.front()));

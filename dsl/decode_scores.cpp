@@ -113,7 +113,6 @@ void declare_stores(Decode &d, const Groups &groups) {
                        several == 1 ? "store_steps" : "store_steps_of_rows");
         const RDom &r = p.store;
         p.store.where(r.w < select(used, steps(d), 0));
-        p.store.where(is_read(d, r.z, r.w));
         d.masked(groups.lane(r.x, r.y), groups.stream(r.x, r.z), r.w, row, chunk, head, batch) =
             p.score(r.x, row % several, r.y, r.z, r.w, row / several, chunk, head, batch);
     }

@@ -85,7 +85,7 @@ void declare_values(Decode &d, const OutputVectors &vectors) {
     sum() = 0.0f;
     sum() = (vectors.whole ? d.products : Products{}).add(sum(), share(d, keys), value);
     p.store = RDom(0, vectors.at_once, 0, vectors.passes, 0, d.blocking.parts_per_step(), 0, d.steps_per_chunk(), "store_of_" + name);
-    p.store.where(is_read(d, p.store.z, p.store.w));
+    p.store.where(p.store.w < steps(d));
     add_part(d.output, p.sum, vectors.first + p.store.y * vectors.at_once + p.store.x, p.store.z, p.store.w);
     d.values.push_back(p);
 }
@@ -150,7 +150,6 @@ void declare_output(Decode &d) {
     declare_careful_sum(d);
     d.careful_parts = RDom(0, d.blocking.parts_per_step(), 0, d.steps_per_chunk(), "careful_parts");
     d.careful_parts.where(d.careful_parts.y < select(all_finite, 0, steps(d)));
-    d.careful_parts.where(is_read(d, d.careful_parts.x, d.careful_parts.y));
     output(d.careful, vector) = 0.0f;
     add_part(d.careful, d.careful_sum, vector, d.careful_parts.x, d.careful_parts.y);
 
