@@ -98,7 +98,7 @@ struct Decode {
     Halide::Func lane_sum, sum;         // as the maxima
     Halide::Func share;                 // as `weight`: what multiplies v, which dropout may have made 0
     Halide::Func packed_share;          // (packed lane, stream, ...): `share`, packed; only of pairs
-    std::vector<ValueProducts> values;  // whole passes; what they leave over, one at a time; channels that fill no vector
+    std::vector<ValueProducts> values;  // in passes, each of half the vectors of the one before; channels that fill no vector
     Halide::Func output;                // (channel, vector, row, chunk, head, batch): over all parts
     Halide::Func lane_bits;             // (channel, row, chunk, head, batch): the largest bits of |output|, by lane
     Halide::Func output_bits;           // (row, chunk, head, batch): over the lanes
