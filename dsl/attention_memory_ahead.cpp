@@ -17,18 +17,16 @@ namespace {
 constexpr int bytes_per_line = 64;
 enum Tensor { of_keys, of_values };
 
-// The rows of the next task, or those of the next head, or of the next batch item; and the last task has itself after it.
+// The rows of the next task.
 struct NextTask {
     Expr first_row, head, kv_head, batch;
 };
 
 NextTask next_task(const AttentionInputs &in, const Blocking &blocking) {
     const Expr row = (tile / blocking.tiles_per_task + 1) * (blocking.tiles_per_task * blocking.rows_per_tile);
-    const Expr same_head = row < in.queries, same_item = same_head || head + 1 < in.heads;
-    const Expr next_head = unsafe_promise_clamped(select(same_head, head, same_item, head + 1, 0), 0, in.heads - 1);
-    const Expr kv_heads = in.heads / in.heads_per_group;
-    return {select(same_head, row, 0), next_head, unsafe_promise_clamped(next_head / in.heads_per_group, 0, kv_heads - 1),
-            select(same_item, batch, min(batch + 1, in.batches - 1))};
+    const Expr same_head = row < in.queries, kv_heads = in.heads / in.heads_per_group;
+    const NextHead next(same_head, in.heads, in.batches);
+    return {select(same_head, row, 0), next.head, unsafe_promise_clamped(next.head / in.heads_per_group, 0, kv_heads - 1), next.batch};
 }
 
 // Whether what is asked for with the products are the rows of keys and values: where they lie one after the other. Rows of heads in turns,
@@ -98,6 +96,12 @@ void declare_block_ahead(MemoryAhead &m, const AttentionInputs &in, const Blocki
 }
 
 } // namespace
+
+NextHead::NextHead(const Expr &goes_on, const Expr &heads, const Expr &batches) {
+    const Expr same_item = goes_on || axes::head + 1 < heads;
+    head = unsafe_promise_clamped(select(goes_on, axes::head, same_item, axes::head + 1, 0), 0, heads - 1);
+    batch = select(same_item, axes::batch, min(axes::batch + 1, batches - 1));
+}
 
 MemoryAhead memory_ahead(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels) {
     MemoryAhead m;

@@ -24,6 +24,14 @@ Halide::Expr packed_key(const Blocking &blocking, const Operands &operands, cons
 Halide::Expr packed_value(const Blocking &blocking, const Operands &operands, const Halide::Expr &slot,
                           const Halide::Expr &packed_key_of_block);
 
+/** The head, of so many, and the batch item of what comes next: this one's where it goes on, else the next head's, or the next item's
+ * first. The last item has itself after it. */
+struct NextHead {
+    Halide::Expr head, batch;
+
+    NextHead(const Halide::Expr &goes_on, const Halide::Expr &heads, const Halide::Expr &batches);
+};
+
 /** `key`, of packed_key() for key `lane` of the panel; and of what is read later as much is asked for with the products at each d that all
  * of them ask for a panel's: into the first-level cache the panel after this one, into the second keys and values a block further on. In
  * one go before the products they would wait for each other, and the products for them (measured on Zen 4: 32 queries of 128 channels over

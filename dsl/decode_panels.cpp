@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "dsl/attention_parts.h"
 #include "dsl/axes.h"
 #include "dsl/in_place.h"
 #include "dsl/numeric.h"
@@ -124,13 +125,10 @@ struct PanelAhead {
         const Expr first_key = pages.key(0, 0, head, 0), first_value = pages.value(0, 0, head, 0);
         keys = elements_between(first_key, first_value) + ListedPanel(d, nth, 0).elements(*pages.value_strides);
         const Expr of_chunk = (chunk + 1) * d.keys_per_chunk(), same_head = of_chunk < d.end(head, batch);
-        const Expr same_item = same_head || head + 1 < in.heads / in.heads_per_group;
-        const Expr next_head =
-            unsafe_promise_clamped(select(same_head, head, same_item, head + 1, 0), 0, in.heads / in.heads_per_group - 1);
-        const Expr next_item = select(same_item, batch, min(batch + 1, in.batches - 1));
+        const NextHead next(same_head, in.heads / in.heads_per_group, in.batches);
         const Expr first = d.first(head, batch), begin = select(same_head, of_chunk, first - first % d.blocking.keys_per_panel);
         const Expr token = clamp(begin + nth * d.blocking.keys_per_panel, 0, in.keys - 1);
-        values = elements_between(first_value, in.key(0, token, next_head, next_item));
+        values = elements_between(first_value, in.key(0, token, next.head, next.batch));
     }
 };
 

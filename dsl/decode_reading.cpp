@@ -64,8 +64,8 @@ Expr lane_from(const Decode &d, Cached what, const Expr &listed, const Expr &fir
                const Ahead &ahead) {
     const Expr whole = in_whole_panel(d, listed), width = width_of(d, what);
     const Expr c = count.defined() ? unsafe_promise_clamped(first + min(axes::channel, count - 1), 0, width - 1) : first + axes::channel;
-    auto lane_of = [&](const Expr &stored) { return d.products.pairs && !count.defined() ? words_from(stored) : as_float(stored); };
-    const Expr stored = lane_of(stored_channel(d, what, whole, listed, c));
+    auto in_lane = [&](const Expr &stored) { return d.products.pairs && !count.defined() ? words_from(stored) : as_float(stored); };
+    const Expr stored = in_lane(stored_channel(d, what, whole, listed, c));
     const Expr now = count.defined() ? select(axes::channel < count, stored, 0.0f) : stored;
     const std::vector<int> &distances = d.blocking.bytes_ahead;
     if (distances.empty() || !ahead.asks) return now;
@@ -82,13 +82,13 @@ Expr lane_from(const Decode &d, Cached what, const Expr &listed, const Expr &fir
     };
     if (!d.read_at.defined()) {
         const Expr further = listed + asked([](int k) { return Expr(k); });
-        return with_prefetch(now, lane_of(stored_channel(d, what, whole, further, c)), ahead.wanted && wanted, d.blocking.nearness);
+        return with_prefetch(now, in_lane(stored_channel(d, what, whole, further, c)), ahead.wanted && wanted, d.blocking.nearness);
     }
     auto elements = [&](int further) { return elements_to(d, what, whole, listed + further); };
     std::vector<Expr> nearer;
     for (std::size_t i = 1; ahead.all && i < keys.size(); i++)
         nearer.push_back(elements(keys[i]) - elements(keys.front()));
-    const Expr later = lane_of(channel_at(d, what, listed + keys.front(), asked(elements), c));
+    const Expr later = in_lane(channel_at(d, what, listed + keys.front(), asked(elements), c));
     return with_prefetch(now, later, ahead.wanted && wanted, d.blocking.nearness, nearer);
 }
 

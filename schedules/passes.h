@@ -23,6 +23,11 @@
 
 namespace attune::schedules {
 
+/** AVX-512 has masked loads of all types, AVX2 of 32 bits. */
+inline void add_masked_loads(Halide::Pipeline pipeline, const Machine &machine) {
+    if (machine.fused) pipeline.add_custom_lowering_pass(new MaskLoads(machine.float_lanes >= 16 ? 16 : 32));
+}
+
 inline void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attention, const Machine &machine) {
     pipeline.add_custom_lowering_pass(new LiftConditions(attention.fold.state, 0));
     // A tile's output goes where nothing was read or written before: while one is stored, that of the next is asked for.
@@ -37,8 +42,7 @@ inline void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attentio
     if (attention.blocking.maxima_with_scores)
         pipeline.add_custom_lowering_pass(new JoinLoops(attention.scores.masked, state.lane_maximum, 0));
     if (attention.blocking.sums_with_weights) pipeline.add_custom_lowering_pass(new JoinLoops(state.weight, state.lane_sum, 0));
-    // AVX-512 has masked loads of all types, AVX2 of 32 bits.
-    if (machine.fused) pipeline.add_custom_lowering_pass(new MaskLoads(machine.float_lanes >= 16 ? 16 : 32));
+    add_masked_loads(pipeline, machine);
     // Whether all values are finite is seen as they are copied.
     if (attention.operands.value_lanes == machine.float_lanes && attention.blocking.values_together == 1)
         pipeline.add_custom_lowering_pass(new ReduceStores(attention.operands.value, attention.operands.value_lane, 0));
@@ -65,7 +69,7 @@ inline void add_passes(Halide::Pipeline pipeline, const dsl::Decode &decode, con
             pipeline.add_custom_lowering_pass(new UnswitchLoops(p.sum, 0, decode.panel_at));
     }
     dsl::lower_displaced(pipeline);
-    if (machine.fused) pipeline.add_custom_lowering_pass(new MaskLoads(machine.float_lanes >= 16 ? 16 : 32));
+    add_masked_loads(pipeline, machine);
     dsl::lower_prefetches(pipeline);
     dsl::lower_words(pipeline);
     pipeline.add_custom_lowering_pass(new RegisterArrays);

@@ -41,6 +41,18 @@ TEST_P(AttentionTypes, AroundTheTiles) {
         expect_within(2, half_problem(queries, keys));
 }
 
+/** Pairs of bf16 leave channels over at most of these. One row a key, and several. */
+TEST_P(AttentionTypes, DecodingOfAnyWidth) {
+    if (std::string_view(kernel().schedule) != "decode" || kernel().head_dim != 0) return;
+    for (int64_t dim : {1, 16, 31, 32, 33, 47, 48, 63, 65, 72, 80, 96, 112, 129, 160, 256, 576})
+        for (auto [queries, heads] : {std::pair<int64_t, int64_t>{1, 2}, {3, 4}}) {
+            const int64_t value_dim = dim == 576 ? 512 : dim;
+            const AttentionProblem p = rounded(normal_problem({2, heads, 2, queries, 97, dim, value_dim}, random));
+            expect_within(2, p);
+            expect_padding_changes_no_bit(p, [this](const AttentionProblem &padded) { return run(padded); });
+        }
+}
+
 /** Of one row and of several, whose chunks may be of other lengths: 4096 and 1024 keys where pairs of bf16 are multiplied. */
 TEST_P(AttentionTypes, DecodingOfManyChunks) {
     if (std::string_view(kernel().schedule) != "decode") return;

@@ -50,6 +50,7 @@ protected:
         return p;
     }
 };
+
 void Decode::expect_reads_only_keys_up_to(int64_t end, int64_t dim) {
     const int64_t keys = 8 * chunk, first = 3 * chunk + 100;
     const Fenced k(keys * dim, first * dim, end * dim), v(keys * dim, first * dim, end * dim);

@@ -174,12 +174,15 @@ class MemoryAhead(unittest.TestCase):
 class Decoding(unittest.TestCase):
     """Keys and values are read once, where the caller has them, and what comes next is asked for."""
 
+    @staticmethod
+    def asks(loop):
+        return any(mnemonic.startswith("prefetch") for _, mnemonic, _ in loop)
+
     def test_reads_ahead_and_finds_pages_without_division(self):
         for machine, dtype, multiply_add in PRODUCTS:
             for kernel in ("_d64", "_d128"):
                 with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
-                    loops = [loop for loop in innermost_loops(object_of(machine, f"attention_decode_{dtype}{kernel}"))
-                             if any(mnemonic.startswith("prefetch") for _, mnemonic, _ in loop)]
+                    loops = list(filter(self.asks, innermost_loops(object_of(machine, f"attention_decode_{dtype}{kernel}"))))
                     self.assertGreater(len(loops), 0)
                     for loop in loops:
                         self.assertTrue(any(re.fullmatch(multiply_add + ".*", mnemonic) for _, mnemonic, _ in loop))
@@ -202,8 +205,7 @@ class Decoding(unittest.TestCase):
                 with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
                     loops = [loop for loop in innermost_loops(object_of(machine, f"attention_decode_{dtype}{kernel}"))
                              if Products.count(multiply_add, loop) >= 16]
-                    values = [loop for loop in loops for mnemonics in [[mnemonic for _, mnemonic, _ in loop]]
-                              if "vbroadcastss" in mnemonics and any(m.startswith("prefetch") for m in mnemonics)]
+                    values = [loop for loop in loops if self.asks(loop) and any(mnemonic == "vbroadcastss" for _, mnemonic, _ in loop)]
                     self.assertGreater(len(values), 0)
                     self.assertTrue(any(not self.addresses_found_within(loop) for loop in values))
 
@@ -223,8 +225,7 @@ class Decoding(unittest.TestCase):
             if FLOAT_LANES[machine] < 16:
                 continue
             with self.subTest(machine=machine, dtype=dtype):
-                loops = [loop for loop in innermost_loops(object_of(machine, f"attention_decode_{dtype}"))
-                         if any(mnemonic.startswith("prefetch") for _, mnemonic, _ in loop)]
+                loops = list(filter(self.asks, innermost_loops(object_of(machine, f"attention_decode_{dtype}"))))
                 stores = [instruction for loop in loops for instruction in loop if re.search(r"%[yz]mm\d+,.*\(", instruction[2])]
                 self.assertEqual(stores, [])
                 self.assertTrue(any(Products.count(multiply_add, loop) == 16 for loop in loops))
@@ -234,8 +235,7 @@ class Decoding(unittest.TestCase):
         for machine, dtype in [("x86-64-avx512", "f32"), ("x86-64-avx512", "bf16"), ("x86-64-avx512_bf16", "bf16"), ("x86-64-avx512_bf16", "f16"),
                                ("x86-64-avx2", "f32")]:
             with self.subTest(machine=machine, dtype=dtype):
-                loops = [loop for loop in innermost_loops(object_of(machine, f"attention_decode_{dtype}"))
-                         if any(mnemonic.startswith("prefetch") for _, mnemonic, _ in loop)]
+                loops = list(filter(self.asks, innermost_loops(object_of(machine, f"attention_decode_{dtype}"))))
                 self.assertFalse([m for loop in loops for _, m, _ in loop if re.match(r"v?p?insr|vinsertps|vp?gather|vfn?madd\d+ss", m)])
 
     def test_asks_once_for_a_line(self):
