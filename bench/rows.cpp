@@ -62,13 +62,14 @@ int64_t numbers(const RowCase &c) { return c.heads * c.rows * c.columns; }
 
 /** Copies of an input of so many bytes, and as many outputs. */
 struct Copies {
+    static constexpr int64_t alignment = 4096; // as tensors have that a library allocates
+    int64_t count, bytes;                      // of one
     Buffer x, y;
-    int64_t count, bytes; // of one
     std::optional<attune_type> holds = {};
 
     Copies(int64_t copies, int64_t bytes_each)
-        : x(make_buffer(copies * bytes_each / int64_t{sizeof(float)})), y(make_buffer(copies * bytes_each / int64_t{sizeof(float)})),
-          count(copies), bytes(bytes_each) {
+        : count(copies), bytes((bytes_each + alignment - 1) / alignment * alignment),
+          x(make_buffer(count * bytes / int64_t{sizeof(float)})), y(make_buffer(count * bytes / int64_t{sizeof(float)})) {
         std::memset(y.get(), 0, static_cast<std::size_t>(count * bytes)); // so that all its pages are there
     }
     char *x_of(int64_t copy) const { return reinterpret_cast<char *>(x.get()) + copy * bytes; }

@@ -59,7 +59,8 @@ Rotary rotary(const Func &x, const Expr &channels, const Expr &tokens, RotaryLay
              RDom(0, 2, 0, lanes, 0, (pairs + lanes - 1) / lanes, "pairs"),
              RDom(2 * pairs, channels - 2 * pairs, "passed"),
              tokens,
-             lanes == 1 ? Halide::Internal::const_true() : Halide::Internal::simplify(pairs >= lanes)};
+             lanes == 1 ? Halide::Internal::const_true() : Halide::Internal::simplify(pairs >= lanes),
+             Halide::Internal::const_false()};
     // A vector that would end past the last pair begins before, and is read as it lies. Where pairs don't fill one, the last of them is
     // repeated, by its lanes. (Bounds inference looks at both sides of a select, also where its condition is a constant.)
     auto pair_at = [&](const Expr &v, const Expr &l) { return lanes == 1 ? v : max(min(likely(v * lanes), pairs - lanes), 0) + l; };

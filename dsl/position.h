@@ -69,6 +69,7 @@ struct Rotary {
     Halide::RDom passed;
     Halide::Expr tokens;       // as many as x has
     Halide::Expr fills_vector; // whether there are pairs enough for one
+    Halide::Expr same_layout;  // whether x and the output have the same strides, at run time; false where nobody says
 };
 
 struct RotaryShape {

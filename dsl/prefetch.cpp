@@ -12,6 +12,7 @@ using Halide::Expr;
 
 namespace {
 
+constexpr int bytes_per_line = 64;
 constexpr const char *prefetch_marker = "attune.prefetch", *prefetch_at_marker = "attune.prefetch_at";
 
 int locality_of(Nearness nearness) { return nearness == Nearness::first_level ? 3 : 2; } // LLVM's
@@ -43,6 +44,9 @@ class LowerPrefetches : public IRMutator {
         const Expr index = first_index(load);
         auto ask_at = [&](const Expr &i) { fetches_.push_back(fetch(address_at(load.name, i, load.type.bytes()), locality)); };
         ask_at(index);
+        if (load.index.as<Ramp>() && is_const_one(load.index.as<Ramp>()->stride)) // the other lines of a wide vector
+            for (int line = 1; line * bytes_per_line < load.type.bytes() * load.type.lanes(); line++)
+                ask_at(index + Halide::cast(index.type(), line * bytes_per_line / load.type.bytes()));
         for (std::size_t i = 4; i < marker.args.size(); i++)
             ask_at(index + Halide::cast(index.type(), one_lane(marker.args[i])));
     }

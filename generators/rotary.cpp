@@ -24,9 +24,10 @@ public:
     void generate() {
         const schedules::Machine machine = schedules::machine(get_target(), dtype);
         const auto &schedule = known(schedules::rotary_schedules(), schedule_name, get_target());
-        const dsl::Rotary declared = dsl::rotary(x, x.dim(0).extent(), x.dim(1).extent(), layout, table, table.dim(0).extent(),
-                                                 schedule.shape(machine, 0, x.dim(1).extent()));
+        dsl::Rotary declared = dsl::rotary(x, x.dim(0).extent(), x.dim(1).extent(), layout, table, table.dim(0).extent(),
+                                           schedule.shape(machine, 0, x.dim(1).extent()));
         y = declared.output;
+        declared.same_layout = x.dim(1).stride() == y.dim(1).stride() && x.dim(2).stride() == y.dim(2).stride();
         schedule.apply(declared, machine);
         rows_of(x, x.dim(0).extent()), rows_of(table, table.dim(0).extent()), rows_of(y, x.dim(0).extent());
     }

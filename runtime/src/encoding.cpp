@@ -15,6 +15,16 @@ using text::RotaryLayout;
 
 constexpr int64_t table_elements = int64_t{1} << 20; // of one step of encode: 4 MB, and tokens enough for many threads
 
+// How many tokens have rows of so many elements in a table at once: equal shares, so that none is too short to be streamed, and each begins
+// a line where the first does.
+int64_t tokens_at_once(int64_t tokens, int64_t row) {
+    constexpr int64_t unit = 64;
+    const int64_t most = table_elements / row;
+    if (tokens <= most || most < unit) return std::min(tokens, std::max<int64_t>(most, 1));
+    const int64_t shares = (tokens + most - 1) / most;
+    return (tokens + shares * unit - 1) / (shares * unit) * unit;
+}
+
 } // namespace
 
 attune_tensor slice(attune_tensor tensor, int32_t axis, int64_t first, int64_t count) {
@@ -61,7 +71,7 @@ Status encode(const Encoding &e, const Positions &p, const attune_tensor &x, con
     if (!has_elements(x)) return {};
 
     const int64_t row = p.own_batch() * e.planes() * e.channels();
-    const int64_t step = rows_follow(e, p) ? p.tokens : std::min(p.tokens, std::max<int64_t>(table_elements / row, 1));
+    const int64_t step = rows_follow(e, p) ? p.tokens : tokens_at_once(p.tokens, row);
     int64_t elements = 0;
     ATTUNE_TRY(count_table(e, p, step, elements));
     Scratch<float> memory(call);

@@ -44,7 +44,11 @@ void vectorized_norm(const dsl::Norm &n, const Machine &machine) {
     const bool short_ones = n.kind == dsl::NormKind::rms || y.type().bits() == 32;
     const Halide::Expr go_together = short_ones ? are_short && y.output_buffer().dim(1).stride() == channels : are_short;
     stream_runs(y.specialize(is_streamed(y) && !go_together), channel, stored, y.type());
-    if (short_ones) stream_rows(y.specialize(is_streamed(y)), row, channel, stored);
+    if (short_ones) {
+        Halide::Stage together = y.specialize(is_streamed(y));
+        stream_rows(together, row);
+        together.vectorize(channel, stored, TailStrategy::GuardWithIf);
+    }
     y.vectorize(channel, stored, TailStrategy::GuardWithIf);
     std::vector<std::pair<Func, Func>> sums = {{n.lane_squares, n.squares}};
     if (n.kind == dsl::NormKind::layer) sums.emplace_back(n.lane_sum, n.sum);

@@ -16,7 +16,53 @@ namespace {
 
 constexpr int tokens_per_task = 16; // their rows of a table stay in the first-level cache for all heads
 
-const Var task{"task"}, step{"step"}, lane{"lane"};
+// Past the caches, heads of so many tokens take turns, a few of them: a row of the table is read once for all of these, and as long as a
+// head goes on, the hardware sees its rows coming, if they are short (of a long one it reads the halves in turn). Measured on Zen 4.
+constexpr int heads_in_turn = 4, least_tokens_in_turn = 512, least_bytes_alone = 1024, tokens_per_streamed_task = 256;
+
+Halide::Expr up(const Halide::Expr &a, const Halide::Expr &b) { return (a + b - 1) / b; } // a quotient, rounded up
+
+const Var part{"part"}, group{"group"}, task{"task"}, step{"step"}, lane{"lane"};
+
+// The branches of a stage whose rows go past the caches by parts, where they lie one after the other in x and the output alike.
+void stream_parts_of_heads(Halide::Stage turn, const dsl::Rotary &r, const Halide::Expr &whole) {
+    const Halide::OutputImageParam &y = r.output.output_buffer();
+    const Halide::Expr row = y.dim(0).extent(), heads = y.dim(2).extent();
+    const Halide::Expr by_parts = whole && r.same_layout && parts_are_streamed(r.output);
+    const Halide::Expr heads_apart = by_parts && y.dim(1).stride() == row, tokens_apart = by_parts && y.dim(2).stride() == row;
+
+    const Halide::Expr together = rows_of_lines(r.output), tokens = clamp(r.tokens, 1, tokens_per_streamed_task);
+
+    // Heads that lie apart, a token of a few of them in turn.
+    const Halide::Expr groups = max(1, up(heads, heads_in_turn));
+    Halide::Stage in_turn = turn.specialize(heads_apart && begins_lines(r.output, {2, 3}) && heads > 1 &&
+                                            r.tokens >= least_tokens_in_turn && row < least_bytes_alone / r.output.type().bytes());
+    in_turn.split(token, task, token, tokens, TailStrategy::GuardWithIf)
+        .split(token, part, token, together, TailStrategy::GuardWithIf)
+        .split(head, group, head, up(heads, groups), TailStrategy::GuardWithIf)
+        .reorder(r.pairs.x, r.pairs.y, r.pairs.z, token, head, part, task, group, batch)
+        .fuse(task, group, task)
+        .fuse(task, batch, task)
+        .parallel(task);
+    stream_rows_in_turn(in_turn, token);
+
+    // One after the other, a token of a head, or where a token's heads lie together a head of a token.
+    Halide::Stage by_head = turn.specialize(heads_apart && (r.tokens >= least_tokens_in_turn || !begins_lines(r.output, {1, 2, 3})));
+    by_head.split(token, task, token, tokens, TailStrategy::GuardWithIf)
+        .split(token, part, token, together, TailStrategy::GuardWithIf)
+        .reorder(r.pairs.x, r.pairs.y, r.pairs.z, token, part, task, head, batch)
+        .fuse(task, head, task)
+        .fuse(task, batch, task)
+        .parallel(task);
+    stream_parts(by_head, token, part);
+    Halide::Stage by_token = turn.specialize(tokens_apart);
+    by_token.split(token, task, token, tokens_per_task, TailStrategy::GuardWithIf)
+        .split(head, part, head, together, TailStrategy::GuardWithIf)
+        .reorder(r.pairs.x, r.pairs.y, r.pairs.z, head, part, token, task, batch)
+        .fuse(task, batch, task)
+        .parallel(task);
+    stream_parts(by_token, head, part);
+}
 
 } // namespace
 
@@ -26,24 +72,21 @@ void vectorized_rotary(const dsl::Rotary &r, const Machine &machine) {
     const int lanes = stored_lanes(machine);
     Func output = r.output, turned = r.turned;
     const Var turned_lane = turned.args()[0], plane = turned.args()[1], vector_of_pairs = turned.args()[2];
-    // Of a long sequence, which no cache holds, more tokens: the run of each head is then long enough for the memory to keep up.
-    const Halide::Expr tokens = clamp(r.tokens / 32, tokens_per_task, 64);
     const RVar channel_step("channel_step"), channel_lane("channel_lane");
 
     // Both channels of a vector of pairs, one after the other: interleaved, the two stores become one.
-    output.update(dsl::Rotary::turn)
-        .split(token, task, token, tokens, TailStrategy::GuardWithIf)
+    Halide::Stage turn = output.update(dsl::Rotary::turn);
+    turn.allow_race_conditions().unroll(r.pairs.x).vectorize(r.pairs.y);   // each channel is stored once
+    const Halide::Expr whole = r.fills_vector && r.passed.x.extent() <= 0; // rows that are turned whole
+    stream_parts_of_heads(turn, r, whole);
+
+    // Of a long sequence, which no cache holds, more tokens: the run of each head is then long enough for the memory to keep up.
+    turn.split(token, task, token, clamp(r.tokens / 32, tokens_per_task, 64), TailStrategy::GuardWithIf)
         .reorder(r.pairs.x, r.pairs.y, r.pairs.z, token, head, task, batch)
-        .allow_race_conditions() // each channel is stored once
-        .unroll(r.pairs.x)
-        .vectorize(r.pairs.y)
         .fuse(task, batch, task)
         .parallel(task);
-    // Rows that are turned whole.
-    output.update(dsl::Rotary::turn)
-        .specialize(r.fills_vector && r.passed.x.extent() <= 0 && rows_are_streamed(output))
-        .rename(token, streamed_row);
-    output.update(dsl::Rotary::turn).specialize(r.fills_vector);
+    turn.specialize(whole && rows_are_streamed(output)).rename(token, streamed_row);
+    turn.specialize(r.fills_vector);
     turned.compute_at(output, r.pairs.z)
         .bound(plane, 0, 2)
         .bound(turned_lane, 0, lanes)

@@ -51,16 +51,20 @@ void vectorized_softmax(const dsl::Softmax &s, const Machine &machine) {
         stream_runs(result.specialize(streams && s.extent >= most_streamed_together), i, stored, result.type());
         // A group of short rows goes as one. By vectors of 8 their exponentials take longer than memory, and where rows lie apart, each
         // would have to go by itself: then streaming takes longer than it saves.
-        if (machine.float_lanes == 16)
-            stream_rows(
-                result.specialize(streams && s.extent < most_streamed_together && result.output_buffer().dim(2).stride() == s.extent), row,
-                i, stored);
+        if (machine.float_lanes == 16) {
+            Halide::Stage short_rows =
+                result.specialize(streams && s.extent < most_streamed_together && result.output_buffer().dim(2).stride() == s.extent);
+            stream_rows(short_rows, row);
+            short_rows.vectorize(i, stored, TailStrategy::GuardWithIf);
+        }
     }
     result.vectorize(i, stored, TailStrategy::GuardWithIf);
     for (Func f : {maximum, sum, finish})
         f.compute_at(result, group).hoist_storage(result, task).bound_storage(row, most_streamed_together); // on the stack
     if (s.kind == dsl::SoftmaxKind::softmax) {
         weight.compute_at(result, group).hoist_storage(result, task);
+        weight.specialize(s.extent >= 16 * lanes || (s.extent % (4 * lanes) == 0 && s.extent > 0))
+            .vectorize(i, 4 * lanes, TailStrategy::ShiftInwards);
         weight.specialize(s.extent >= lanes).vectorize(i, lanes, TailStrategy::ShiftInwards);
         weight.vectorize(i, lanes, TailStrategy::GuardWithIf);
     }

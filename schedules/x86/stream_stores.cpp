@@ -26,8 +26,13 @@ constexpr int bytes_per_line = 64, bytes_per_run = 1024, most_bytes_per_row = 40
 // rows begin within lines, the first level is faster all the same.) Measured on Zen 4, with 32 KiB.
 constexpr int most_bytes_near = 8192;
 
-// The loop over runs, and that which stores rows that go together.
+// A part is short, so that few instructions lie between what the next one reads and this one, and its rows may begin within a line: it is
+// stored to one page, since a store that spans two takes hundreds of cycles.
+constexpr int least_bytes_per_part = 512, bytes_on_a_page = 2 * least_bytes_per_part + 2 * bytes_per_line, bytes_per_page = 4096;
+
+// The loop over runs, and that which stores rows that go together, or as a part of a stream.
 const Halide::Var streamed_run("streamed_run"), streamed_rows("streamed_rows");
+const Halide::Var streamed_in_part("streamed_in_part"), streamed_in_turn("streamed_in_turn"), streamed_part("streamed_part");
 
 int elements_per_run(const Halide::Type &type) { return bytes_per_run / type.bytes(); }
 
@@ -146,6 +151,7 @@ private:
     const char *const function; // of the runtime
     bool streams = false;       // whether the statement just visited does
     Halide::Type element;       // of the output, if so
+    std::string parts;          // where parts of streams are stored first, for the loop over them
     struct Loop {
         const For *loop;
         size_t names; // how many of those below are bound around it
@@ -172,10 +178,10 @@ private:
     std::string rows_ahead() const { return output + ".rows_ahead"; }
     std::string next_is_far() const { return output + ".next_is_far"; }
 
-    // Where that is read of which a loop makes what it stores `ahead` passes later, or `otherwise`. The loop goes on where the loop around
-    // it takes its next step.
-    Expr next(const FirstAccess &first, int level, const Expr &ahead, const Expr &otherwise) const {
-        if (level < 1 || !first.load.defined()) return otherwise;
+    // Where that is read of which a loop makes what it stores `ahead` passes later, or nothing. The loop goes on where the loop around it
+    // takes its next step.
+    Expr next(const FirstAccess &first, size_t level, const Expr &ahead) const {
+        if (level < 1 || !first.load.defined()) return {};
         const For *rows = loops[level].loop, *outer = loops[level - 1].loop;
         const auto within = names.begin() + static_cast<std::ptrdiff_t>(loops[level - 1].names);
         const Expr row = Variable::make(Halide::Int(32), rows->name), step = Variable::make(Halide::Int(32), outer->name);
@@ -187,23 +193,63 @@ private:
     }
 
     // What is stored to a buffer before it is streamed.
-    enum class Part { run, row, rows };
+    enum class Part { run, row, rows, in_turn, in_part };
+    static bool is(const For *loop, const Halide::Var &name) { return ends_with(loop->name, "." + name.name()); }
     static std::optional<Part> part_of(const For *loop) {
-        const std::pair<const Halide::Var &, Part> parts[] = {
-            {streamed_run, Part::run}, {streamed_row, Part::row}, {streamed_rows, Part::rows}};
+        const std::pair<const Halide::Var &, Part> parts[] = {{streamed_run, Part::run},
+                                                              {streamed_row, Part::row},
+                                                              {streamed_rows, Part::rows},
+                                                              {streamed_in_turn, Part::in_turn},
+                                                              {streamed_in_part, Part::in_part}};
         for (const auto &[name, part] : parts)
-            if (ends_with(loop->name, "." + name.name())) return part;
+            if (is(loop, name)) return part;
         return std::nullopt;
     }
+    // Whether all passes of the loop are stored, rather than each.
+    static bool are_rows(Part part) { return part == Part::rows || is_short(part); }
+    static bool is_short(Part part) { return part == Part::in_turn || part == Part::in_part; }
     int most_elements(Part part) const {
         switch (part) {
         case Part::run:
             return elements_per_run(element);
-        case Part::row:
-            return most_bytes_per_row / element.bytes();
-        default:
+        case Part::rows:
             return most_streamed_together;
+        default:
+            return most_bytes_per_row / element.bytes();
         }
+    }
+
+    // What goes on from the buffer at once.
+    struct Sent {
+        Expr count, begins, ends; // elements, and whether a stream begins and ends with them
+        Expr next, far;           // what is asked for meanwhile, if anything
+    };
+
+    Sent sent(const For *loop, Part part, const FirstAccess &first) const {
+        const Expr row = row_elements(), all = const_true();
+        const Expr far = Variable::make(Halide::Int(32), next_is_far()), rows_later = Variable::make(Halide::Int(32), rows_ahead());
+        const size_t around = loops.size() - 1;
+        if (part == Part::row) return {row, all, all, next(first, around, rows_later), far};
+        if (part == Part::run) {
+            const Expr run = Variable::make(Halide::Int(32), loop->name), last = loop->min + loop->extent - 1;
+            const Expr count = min(most_elements(part), row - run * most_elements(part));
+            return {count, run == loop->min, run == last, around < 1 ? Expr() : next(first, around - 1, rows_later), far};
+        }
+        const Expr passes = StoringPasses(loop).count(), ahead = passes_ahead(loop->extent * row);
+        if (part == Part::rows) return {passes * row, all, all, next(first, around, ahead), far};
+
+        if (part == Part::in_turn) return {passes * row, all, all, {}, 0};
+
+        // A part ends its stream where the next one would store nothing. What the stream reads later lies further on, parts of it or not.
+        const For *parts = loops[around].loop;
+        const Values within(names.begin() + static_cast<std::ptrdiff_t>(loops[around].names), names.end());
+        const Expr at = Variable::make(Halide::Int(32), parts->name), last = parts->min + parts->extent - 1;
+        const auto of_part = [&](const Expr &value, const Expr &other) {
+            return substitute(parts->name, other, substituted(within, value));
+        };
+        const Expr ends = at == last || of_part(passes, at + 1) <= 0;
+        const Expr next = first.load.defined() ? address(reads.input, of_part(first.load, at + ahead), first.type) : Expr();
+        return {passes * row, at == parts->min, ends, next, 0};
     }
 
     // What a part stores to the output: to a buffer that is named here instead, and on from there. A run or a row is a pass of the loop,
@@ -216,29 +262,30 @@ private:
         element = first.type;
         scratch = unique_name(output + ".run");
         const std::string index = scratch + ".index";
-        const Expr at = Variable::make(first.store.type(), index), row = row_elements();
-        Expr count = row, begins = 1, ends = 1;
-        if (part == Part::run) {
-            const Expr run = Variable::make(Halide::Int(32), loop->name), last = loop->min + loop->extent - 1;
-            count = min(most_elements(part), row - run * most_elements(part));
-            begins = select(run == loop->min, 1, 0), ends = select(run == last, 1, 0);
-        } else if (part == Part::rows) {
-            count = StoringPasses(loop).count() * row;
-        }
-        const int rows = int(loops.size()) - (part == Part::run ? 2 : 1); // the loop over them, or over what goes together
-        const Expr ahead = part == Part::rows ? passes_ahead(loop->extent * row) : Variable::make(Halide::Int(32), rows_ahead());
-        const int line = bytes_per_line / element.bytes();
-        const Expr to = address(output, at, element), from = address(scratch, line, element);
-        const Expr far = Variable::make(Halide::Int(32), next_is_far());
-        const Stmt on = call(function, {to, from, count * element.bytes(), begins, ends, next(first, rows, ahead, from), far});
-        return LetStmt::make(index, first.store, Block::make(Redirect(output, scratch, at - line).mutate(body), on));
+        const Expr at = Variable::make(first.store.type(), index);
+        const Sent s = sent(loop, part, first);
+        const auto flag = [](const Expr &condition) { return select(condition, 1, 0); };
+        const Expr line = bytes_per_line / element.bytes();
+        const Expr begin = is_short(part) ? Variable::make(Halide::Int(32), begin_of(scratch)) + line : line;
+        const Expr from = address(scratch, begin, element);
+        const Stmt on = call(function, {address(output, at, element), from, s.count * element.bytes(), flag(s.begins), flag(s.ends),
+                                        s.next.defined() ? s.next : from, s.far});
+        const Stmt there = LetStmt::make(index, first.store, Block::make(Redirect(output, scratch, at - begin).mutate(body), on));
+        return are_rows(part) ? IfThenElse::make(s.count > 0, there) : there;
     }
 
-    // With a line before what is stored, for what is left of the run before, and one behind it, which vectors may reach.
+    // With a line before what is stored, for what is left of the part before, and one behind it, which vectors may reach.
     Stmt with_scratch(const std::string &scratch, Part part, const Stmt &body) const {
-        const int elements = most_elements(part) + 2 * bytes_per_line / element.bytes();
-        return Allocate::make(scratch, element, Halide::MemoryType::Stack, {elements}, const_true(), body);
+        const auto allocated = [&](int bytes, const Stmt &s) {
+            return Allocate::make(scratch, element, Halide::MemoryType::Stack, {bytes / element.bytes()}, const_true(), s);
+        };
+        const int bytes = most_elements(part) * element.bytes() + 2 * bytes_per_line;
+        if (!is_short(part)) return allocated(bytes, body);
+        const Expr on_page = Halide::reinterpret<uint64_t>(Variable::make(Halide::Handle(), scratch)) % Expr(uint64_t(bytes_per_page));
+        const Expr left = bytes_per_page - Halide::cast<int>(on_page), begin = select(left < bytes_on_a_page, left / element.bytes(), 0);
+        return allocated(bytes + bytes_on_a_page, LetStmt::make(begin_of(scratch), begin, body));
     }
+    static std::string begin_of(const std::string &scratch) { return scratch + ".begin"; }
 
     Stmt visit(const LetStmt *op) override {
         names.emplace_back(op->name, op->value);
@@ -254,13 +301,20 @@ private:
         Stmt body = mutate(op->body);
         std::string scratch;
         const std::optional<Part> part = part_of(op);
-        if (part && part != Part::rows) body = streamed(body, op, *part, scratch);
+        if (part && !are_rows(*part)) body = streamed(body, op, *part, scratch);
         loops.pop_back();
         if (streams && op->for_type == ForType::Parallel) body = Block::make(body, call("attune_stream_end", {}));
         Stmt all = For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, body);
-        if (part == Part::rows) all = streamed(all, op, *part, scratch);
+        if (part && are_rows(*part)) all = streamed(all, op, *part, scratch);
         streams = streams || outer;
-        if (!scratch.empty()) all = with_scratch(scratch, *part, all);
+        if (part == Part::in_part)
+            parts = scratch;
+        else if (!scratch.empty())
+            all = with_scratch(scratch, *part, all);
+        if (is(op, streamed_part)) {
+            all = with_scratch(parts, Part::in_part, all);
+            parts.clear();
+        }
         if (!loops.empty() || !streams) return all;
         streams = false;
         const Expr row = row_elements();
@@ -281,10 +335,41 @@ void stream_runs(Halide::Stage stage, const Halide::Var &along, int lanes, const
         .partition(streamed_run, Halide::Partition::Never);
 }
 
-void stream_rows(Halide::Stage stage, const Halide::Var &row, const Halide::Var &along, int lanes) {
-    stage.rename(row, streamed_rows)
-        .partition(streamed_rows, Halide::Partition::Never)
-        .vectorize(along, lanes, Halide::TailStrategy::GuardWithIf);
+void stream_rows(Halide::Stage stage, const Halide::Var &row) {
+    stage.rename(row, streamed_rows).partition(streamed_rows, Halide::Partition::Never);
+}
+
+void stream_parts(Halide::Stage stage, const Halide::Var &row, const Halide::Var &part) {
+    stage.rename(row, streamed_in_part).partition(streamed_in_part, Halide::Partition::Never);
+    stage.rename(part, streamed_part).partition(streamed_part, Halide::Partition::Never);
+}
+
+void stream_rows_in_turn(Halide::Stage stage, const Halide::Var &row) {
+    stage.rename(row, streamed_in_turn).partition(streamed_in_turn, Halide::Partition::Never);
+}
+
+Expr rows_of_lines(const Halide::Func &output) {
+    const Expr bytes = output.output_buffer().dim(0).extent() * output.type().bytes();
+    Expr rows = bytes_per_line;
+    for (int fewer = bytes_per_line / 2; fewer >= 1; fewer /= 2)
+        rows = select(bytes * fewer % bytes_per_line == 0 && bytes * fewer >= least_bytes_per_part, fewer, rows);
+    return rows;
+}
+
+Expr parts_are_streamed(const Halide::Func &output) {
+    return is_streamed(output) &&
+           rows_of_lines(output) * output.output_buffer().dim(0).extent() <= most_bytes_per_row / output.type().bytes();
+}
+
+Expr begins_lines(const Halide::Func &output, const std::vector<int> &axes) {
+    const Halide::OutputImageParam &buffer = output.output_buffer();
+    const Halide::Parameter &parameter = buffer.parameter();
+    const Expr described = Variable::make(Halide::type_of<halide_buffer_t *>(), parameter.name() + ".buffer", parameter);
+    const Expr address = Halide::reinterpret<uint64_t>(Call::make(Halide::Handle(), Call::buffer_get_host, {described}, Call::PureExtern));
+    Expr begins = address % Expr(uint64_t(bytes_per_line)) == 0;
+    for (int axis : axes)
+        begins = begins && buffer.dim(axis).stride() % (bytes_per_line / output.type().bytes()) == 0;
+    return begins;
 }
 
 Expr is_streamed(const Halide::Func &output) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <Halide.h>
 
@@ -15,8 +16,17 @@ void stream_runs(Halide::Stage stage, const Halide::Var &along, int lanes, const
 constexpr int most_streamed_together = 2048; // elements
 
 /** Sends rows that lie one after the other without gaps past the caches together, after the loop over `row` that stores them: no more than
- * most_streamed_together elements, in vectors of so many lanes `along` a row. */
-void stream_rows(Halide::Stage stage, const Halide::Var &row, const Halide::Var &along, int lanes);
+ * most_streamed_together elements. */
+void stream_rows(Halide::Stage stage, const Halide::Var &row);
+
+/** Sends rows past the caches by parts of a stream, each of rows_of_lines() but a stream's last: `row` is the loop over a part's, `part`,
+ * around it, that over a stream's parts. */
+void stream_parts(Halide::Stage stage, const Halide::Var &row, const Halide::Var &part);
+/** Sends rows_of_lines() past the caches at once, which begin a line, in turn with others far away: nothing is asked for. */
+void stream_rows_in_turn(Halide::Stage stage, const Halide::Var &row);
+
+/** How many rows of an output, one after the other without gaps, are whole lines, and enough of them. */
+Halide::Expr rows_of_lines(const Halide::Func &output);
 
 /** The name of a loop each pass of which stores a row, which goes past the caches as a whole. */
 extern const Halide::Var streamed_row;
@@ -25,6 +35,11 @@ extern const Halide::Var streamed_row;
  * whether its rows are short enough: what to specialize by, so that the other branch stays as it is. */
 Halide::Expr is_streamed(const Halide::Func &output);
 Halide::Expr rows_are_streamed(const Halide::Func &output);
+/** And for parts of rows_of_lines(). */
+Halide::Expr parts_are_streamed(const Halide::Func &output);
+
+/** Whether a line begins where an output does, and at each step along these axes. */
+Halide::Expr begins_lines(const Halide::Func &output, const std::vector<int> &axes);
 
 /** What a pipeline whose output is streamed reads, so that it is asked for while the output is written. */
 struct StreamedReads {

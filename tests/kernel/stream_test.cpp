@@ -12,6 +12,7 @@
 namespace {
 std::atomic<int64_t> streamed, streamed_in_lines_of_avx512;
 std::atomic<int64_t> least_streamed; // whatever the machine's caches hold
+std::vector<const char *> *places;   // where to, if somebody asks, of one thread
 } // namespace
 extern "C" {
 int attune_stream(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far);
@@ -21,10 +22,12 @@ decltype(attune_stream) __real_attune_stream, __real_attune_stream_avx512;
 int64_t __wrap_attune_least_streamed_bytes() { return least_streamed; }
 int __wrap_attune_stream(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far) {
     streamed += bytes;
+    if (places && bytes > 0) places->push_back(to);
     return __real_attune_stream(to, from, bytes, begins, ends, next, next_is_far);
 }
 int __wrap_attune_stream_avx512(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far) {
     streamed += bytes, streamed_in_lines_of_avx512 += bytes;
+    if (places && bytes > 0) places->push_back(to);
     return __real_attune_stream_avx512(to, from, bytes, begins, ends, next, next_is_far);
 }
 }
@@ -37,27 +40,45 @@ struct StreamCase {
     attune_type type;
     int64_t heads, rows, columns, padding; // elements after each row; short rows without any go together
     int64_t first;                         // elements before all
+    bool rows_first = false;               // row by row of all heads, rather than head by head
 };
 
 void PrintTo(const StreamCase &c, std::ostream *stream) {
-    *stream << c.operation << ' ' << c.heads << " x " << c.rows << " x " << c.columns << " + " << c.padding << " from " << c.first;
+    *stream << c.operation << ' ' << c.heads << " x " << c.rows << " x " << c.columns << " + " << c.padding << " from " << c.first
+            << (c.rows_first ? ", rows first" : "");
 }
 
-/** Rows of a case in memory of its own, whose every byte is 0xff at first. */
+struct alignas(64) Line {
+    std::array<char, 64> bytes;
+};
+constexpr Line untouched = [] {
+    Line line = {};
+    for (char &byte : line.bytes)
+        byte = '\xff';
+    return line;
+}();
+
+/** Rows of a case in memory of its own that begins a line, whose every byte is 0xff at first. */
 struct Rows {
     explicit Rows(const StreamCase &c)
-        : type(c.type), rows(c.rows), columns(c.columns), stride(c.columns + c.padding), first(c.first), size(type == ATTUNE_F32 ? 4 : 2),
-          bytes(static_cast<size_t>((c.heads * rows * stride + first) * size), '\xff') {}
-
-    TensorView heads(int64_t begin, int64_t count) {
-        TensorView view(bytes.data() + (begin * rows * stride + first) * size, type, {count, rows, columns});
-        view.stride[0] = rows * stride, view.stride[1] = stride;
-        return view;
+        : type(c.type), rows(c.rows), columns(c.columns), of_head(c.columns + c.padding), of_row(of_head), first(c.first),
+          size(type == ATTUNE_F32 ? 4 : 2), bytes((c.heads * rows * of_row + first) * size),
+          lines(static_cast<size_t>(bytes / 64 + 1), untouched) {
+        (c.rows_first ? of_row *= c.heads : of_head *= rows);
     }
 
+    char *begin() { return lines.front().bytes.data(); }
+    char *row(int64_t head, int64_t row) { return begin() + (head * of_head + row * of_row + first) * size; }
+    TensorView heads(int64_t from, int64_t count) {
+        TensorView view(row(from, 0), type, {count, rows, columns});
+        view.stride[0] = of_head, view.stride[1] = of_row;
+        return view;
+    }
+    bool operator==(const Rows &other) const { return std::memcmp(lines.data(), other.lines.data(), lines.size() * sizeof(Line)) == 0; }
+
     attune_type type;
-    int64_t rows, columns, stride, first, size;
-    std::vector<char> bytes;
+    int64_t rows, columns, of_head, of_row, first, size, bytes; // strides of heads and rows
+    std::vector<Line> lines;
 };
 
 bool has_avx512() { return std::string_view(attune_cpu_class()).substr(0, 6) == "avx512"; }
@@ -85,11 +106,9 @@ protected:
         std::vector<float> numbers(4099);
         for (float &number : numbers)
             number = static_cast<float>(random.normal());
-        const auto count = static_cast<int64_t>(x.bytes.size()) / x.size;
-        for (int64_t i = 0; i < count; i++) {
+        for (int64_t i = 0; i < x.bytes / x.size; i++) {
             const char *number = reinterpret_cast<const char *>(&numbers[static_cast<size_t>(i) % numbers.size()]);
-            std::memcpy(&x.bytes[static_cast<size_t>(i * x.size)], number + 4 - x.size,
-                        static_cast<size_t>(x.size)); // bf16: the upper half
+            std::memcpy(x.begin() + i * x.size, number + 4 - x.size, static_cast<size_t>(x.size)); // bf16: the upper half
         }
         return x;
     }
@@ -115,11 +134,11 @@ TEST_P(Streams, GiveTheBitsOfRowsThatStayInTheCaches) {
 
     for (int32_t threads : {1, 3}) {
         streamed = streamed_in_lines_of_avx512 = 0;
-        std::fill(all.bytes.begin(), all.bytes.end(), '\xff');
+        std::fill(all.lines.begin(), all.lines.end(), untouched);
         ASSERT_TRUE(run(x.heads(0, c.heads), all.heads(0, c.heads), threads).ok());
         EXPECT_EQ(streamed, streamed_bytes()) << threads << " threads";
         EXPECT_EQ(streamed_in_lines_of_avx512, has_avx512() ? streamed_bytes() : 0);
-        EXPECT_TRUE(all.bytes == few.bytes) << threads << " threads"; // what lies between the rows too
+        EXPECT_TRUE(all == few) << threads << " threads"; // what lies between the rows too
     }
 }
 
@@ -137,30 +156,82 @@ TEST_P(Streams, GiveTheSameBitsInPlace) {
     Rows x = normal(), apart(c);
     ASSERT_TRUE(run(x.heads(0, c.heads), apart.heads(0, c.heads)).ok());
     ASSERT_TRUE(run(x.heads(0, c.heads), x.heads(0, c.heads), 2).ok());
-    for (int64_t row = 0; row < c.heads * c.rows; row++) {
-        const auto at = static_cast<size_t>((row * x.stride + x.first) * x.size), count = static_cast<size_t>(x.columns * x.size);
-        ASSERT_EQ(std::memcmp(&x.bytes[at], &apart.bytes[at], count), 0) << "row " << row;
-    }
+    for (int64_t head = 0; head < c.heads; head++)
+        for (int64_t row = 0; row < c.rows; row++)
+            ASSERT_EQ(std::memcmp(x.row(head, row), apart.row(head, row), static_cast<size_t>(x.columns * x.size)), 0)
+                << head << ", " << row;
 }
 
 // Some 17 MiB each: lengths that are no multiple of a vector, a run or a line, and rows that begin anywhere in a line.
 INSTANTIATE_TEST_SUITE_P(
     Large, Streams,
-    ::testing::Values(StreamCase{"softmax", ATTUNE_F32, 2, 1024, 2176, 0, 0}, //
-                      StreamCase{"softmax", ATTUNE_F32, 2, 1088, 2051, 3, 5}, StreamCase{"log_softmax", ATTUNE_F32, 2, 43, 50257, 0, 1},
-                      StreamCase{"softmax", ATTUNE_BF16, 2, 1088, 4099, 3, 5}, StreamCase{"log_softmax", ATTUNE_F16, 2, 90, 50261, 0, 1},
-                      StreamCase{"layer_norm", ATTUNE_F32, 2, 2304, 1003, 0, 2}, StreamCase{"layer_norm", ATTUNE_F32, 2, 32000, 70, 1, 0},
-                      StreamCase{"softmax", ATTUNE_F32, 2, 30000, 77, 0, 3}, StreamCase{"softmax", ATTUNE_F32, 2, 37000, 64, 0, 0},
-                      StreamCase{"softmax", ATTUNE_BF16, 2, 4700, 1000, 0, 1}, StreamCase{"log_softmax", ATTUNE_F32, 2, 330000, 7, 0, 0},
-                      StreamCase{"log_softmax", ATTUNE_F16, 2, 13000, 333, 0, 5}, StreamCase{"softmax", ATTUNE_F32, 2, 1140, 2047, 0, 2},
-                      StreamCase{"layer_norm", ATTUNE_F32, 2, 32000, 72, 0, 7}, StreamCase{"rms_norm", ATTUNE_BF16, 2, 46000, 100, 0, 3},
-                      StreamCase{"rms_norm", ATTUNE_BF16, 2, 4700, 1024, 0, 0}, StreamCase{"layer_norm", ATTUNE_BF16, 2, 2100, 2176, 0, 1},
-                      StreamCase{"rms_norm", ATTUNE_F32, 2, 1100, 2048, 64, 0}, StreamCase{"rms_norm", ATTUNE_BF16, 2, 4500, 1000, 7, 3},
-                      StreamCase{"rotary_half", ATTUNE_F32, 8, 4400, 126, 2, 3}, StreamCase{"rotary_half", ATTUNE_F32, 8, 4200, 128, 0, 0},
-                      StreamCase{"rotary_interleaved", ATTUNE_F32, 8, 5500, 98, 1, 1},
-                      StreamCase{"rotary_half", ATTUNE_BF16, 16, 4300, 130, 3, 1},
-                      StreamCase{"rotary_interleaved", ATTUNE_F16, 16, 5800, 94, 0, 5}),
-    [](const auto &info) { return info.param.operation + ("_" + std::to_string(info.param.columns)); });
+    ::testing::Values(
+        StreamCase{"softmax", ATTUNE_F32, 2, 1024, 2176, 0, 0}, //
+        StreamCase{"softmax", ATTUNE_F32, 2, 1088, 2051, 3, 5}, StreamCase{"log_softmax", ATTUNE_F32, 2, 43, 50257, 0, 1},
+        StreamCase{"softmax", ATTUNE_BF16, 2, 1088, 4099, 3, 5}, StreamCase{"log_softmax", ATTUNE_F16, 2, 90, 50261, 0, 1},
+        StreamCase{"layer_norm", ATTUNE_F32, 2, 2304, 1003, 0, 2}, StreamCase{"layer_norm", ATTUNE_F32, 2, 32000, 70, 1, 0},
+        StreamCase{"softmax", ATTUNE_F32, 2, 30000, 77, 0, 3}, StreamCase{"softmax", ATTUNE_F32, 2, 37000, 64, 0, 0},
+        StreamCase{"softmax", ATTUNE_BF16, 2, 4700, 1000, 0, 1}, StreamCase{"log_softmax", ATTUNE_F32, 2, 330000, 7, 0, 0},
+        StreamCase{"log_softmax", ATTUNE_F16, 2, 13000, 333, 0, 5}, StreamCase{"softmax", ATTUNE_F32, 2, 1140, 2047, 0, 2},
+        StreamCase{"layer_norm", ATTUNE_F32, 2, 32000, 72, 0, 7}, StreamCase{"rms_norm", ATTUNE_BF16, 2, 46000, 100, 0, 3},
+        StreamCase{"rms_norm", ATTUNE_BF16, 2, 4700, 1024, 0, 0}, StreamCase{"layer_norm", ATTUNE_BF16, 2, 2100, 2176, 0, 1},
+        StreamCase{"rms_norm", ATTUNE_F32, 2, 1100, 2048, 64, 0}, StreamCase{"rms_norm", ATTUNE_BF16, 2, 4500, 1000, 7, 3},
+        StreamCase{"rotary_half", ATTUNE_F32, 8, 4400, 126, 2, 3}, StreamCase{"rotary_half", ATTUNE_F32, 8, 4200, 128, 0, 0},
+        StreamCase{"rotary_interleaved", ATTUNE_F32, 8, 5500, 98, 1, 1}, StreamCase{"rotary_half", ATTUNE_BF16, 16, 4300, 130, 3, 1},
+        StreamCase{"rotary_interleaved", ATTUNE_F16, 16, 5800, 94, 0, 5}, StreamCase{"rotary_half", ATTUNE_F32, 7, 5000, 128, 0, 16},
+        StreamCase{"rotary_half", ATTUNE_F32, 5, 4500, 200, 0, 0}, StreamCase{"rotary_interleaved", ATTUNE_BF16, 13, 8520, 80, 0, 0},
+        StreamCase{"rotary_half", ATTUNE_F16, 70, 1000, 128, 0, 0}, StreamCase{"rotary_half", ATTUNE_F32, 8, 4400, 130, 0, 3},
+        StreamCase{"rotary_half", ATTUNE_BF16, 26, 4300, 80, 0, 1}, StreamCase{"rotary_half", ATTUNE_F32, 71, 501, 128, 0, 0},
+        StreamCase{"rotary_half", ATTUNE_BF16, 350, 301, 86, 0, 0}, StreamCase{"rotary_half", ATTUNE_F32, 5, 3500, 256, 0, 0},
+        StreamCase{"rotary_half", ATTUNE_F32, 9, 3800, 128, 0, 0, true},
+        StreamCase{"rotary_interleaved", ATTUNE_F32, 9, 3800, 132, 0, 1, true},
+        StreamCase{"rotary_half", ATTUNE_BF16, 11, 10001, 80, 0, 7, true}, StreamCase{"rotary_half", ATTUNE_F32, 8, 4203, 136, 8, 0, true}),
+    [](const auto &info) {
+        const StreamCase &c = info.param;
+        return c.operation + ("_" + std::to_string(c.columns)) +
+               (c.rows_first   ? "_rows_first"
+                : c.heads != 2 ? "_heads_" + std::to_string(c.heads)
+                               : "");
+    });
+
+/** Where rotary embedding of f32 streams to, in units of a row, from x on. */
+std::vector<int64_t> streamed_rows(int64_t heads, int64_t rows, int64_t columns, int64_t first, int64_t least = 0) {
+    Rows x({"rotary_half", ATTUNE_F32, heads, rows, columns, 0, first});
+    std::fill(x.lines.begin(), x.lines.end(), Line{});
+    Rows y = x;
+    std::vector<const char *> to;
+    least_streamed = least, places = &to;
+    Call call(1);
+    EXPECT_TRUE(rotary(x.heads(0, heads), y.heads(0, heads), {}, &call).ok());
+    places = nullptr;
+    std::vector<int64_t> streamed;
+    for (const char *place : to)
+        streamed.push_back((place - y.row(0, 0)) / (columns * 4));
+    return streamed;
+}
+
+// Hardware sees them coming, and each row of the table is read once for four of them.
+TEST(StreamedHeads, OfManyTokensTakeTurns) {
+    const std::vector<int64_t> rows = streamed_rows(7, 512, 128, 0); // by 256 tokens, of four heads and of three
+    ASSERT_EQ(rows.size(), 7 * 512);
+    for (int64_t i = 0; i < 4 * 512; i++)
+        ASSERT_EQ(rows[static_cast<size_t>(i)], i % 4 * 512 + i / 4);
+    for (int64_t i = 0; i < 3 * 512; i++)
+        ASSERT_EQ(rows[static_cast<size_t>(4 * 512 + i)], (4 + i % 3) * 512 + i / 3);
+}
+
+TEST(StreamedHeads, OfMoreTokensThanATableHasGoInEqualShares) {
+    const int64_t tokens = 8200, least = 8 * (tokens / 3) * 128 * 4; // a table has 8192
+    EXPECT_EQ(streamed_rows(8, tokens, 128, 0, least).size(), 8 * tokens);
+}
+
+// What a part leaves of a line is written with the next.
+TEST(StreamedHeads, ThatBeginWithinALineFollowOneAnother) {
+    const std::vector<int64_t> rows = streamed_rows(3, 600, 128, 4);
+    ASSERT_EQ(rows.size(), 3 * 600);
+    for (int64_t i = 0; i < 3 * 600; i++)
+        ASSERT_EQ(rows[static_cast<size_t>(i)], i);
+}
 
 /** Streams a row in parts of 128 bytes from a buffer, and the rest, to `first` bytes into a line. */
 std::vector<char> streamed_row(decltype(attune_stream) *stream, const std::vector<char> &row, size_t first) {
