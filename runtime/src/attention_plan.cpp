@@ -80,10 +80,9 @@ void choose_weights_kernel(attune_attention_plan &plan) {
 }
 
 // Queries up to which decoding is faster than flash attention, however many heads share keys: a tile of flash takes as long for one as for
-// 8 or 16, and decoding, which reads keys once for all of a group, longer with each. Where D isn't compiled into decoding, for fewer; and
-// for three and more where there are keys enough to pay for what each query's row costs once. (With a cache M is its capacity: what is
-// chosen never depends on how long a sequence has become.)
-constexpr int64_t most_decoded_queries = 8, most_decoded_queries_of_any_width = 6, always_decoded_queries = 2, least_keys_per_query = 8;
+// 8 or 16, and decoding, which reads keys once for all of a group, longer with each. Three and more want keys enough to pay for what each
+// query's row costs once. (With a cache M is its capacity: what is chosen never depends on how long a sequence has become.)
+constexpr int64_t most_decoded_queries = 8, always_decoded_queries = 2, least_keys_per_query = 8;
 // On ATTUNE_CUDA as many (query, query head) pairs of a key/value head as its tile has, where there are keys to split.
 constexpr int64_t most_decoded_rows_on_cuda = 16, least_split_keys = 512;
 
@@ -94,8 +93,8 @@ constexpr float least_decoded_temperature = 1e-3f;
 bool is_decoding(const attune_attention_plan &plan, const AttentionShape &shape) {
     if (plan.device == ATTUNE_CUDA)
         return shape.queries * (shape.heads / shape.kv_heads) <= most_decoded_rows_on_cuda && shape.keys >= least_split_keys;
-    const int64_t most = plan.decode_kernel->head_dim > 0 ? most_decoded_queries : most_decoded_queries_of_any_width;
-    return shape.queries <= always_decoded_queries || (shape.queries <= most && shape.keys >= least_keys_per_query * shape.queries);
+    return shape.queries <= always_decoded_queries ||
+           (shape.queries <= most_decoded_queries && shape.keys >= least_keys_per_query * shape.queries);
 }
 
 } // namespace

@@ -153,8 +153,8 @@ TEST(DecodeChoice, IsMadeForFewQueries) {
     ASSERT_TRUE(plan.ok()) << plan.status().message;
     EXPECT_STREQ(plan->kernel_for(1, 32, 32, 64)->schedule, "decode");
     EXPECT_STREQ(plan->kernel_for(1, 32, 8, 64)->schedule, "decode");
-    EXPECT_STREQ(plan->kernel_for(6, 32, 1, 64)->schedule, "decode"); // whatever the group
-    EXPECT_STREQ(plan->kernel_for(7, 8, 8, 64)->schedule, "flash");
+    EXPECT_STREQ(plan->kernel_for(8, 32, 1, 64)->schedule, "decode"); // whatever the group
+    EXPECT_STREQ(plan->kernel_for(9, 8, 8, 1024)->schedule, "flash");
     EXPECT_STREQ(plan->kernel_for(1024, 8, 8, 64)->schedule, "flash");
     EXPECT_EQ(plan->kernel_for(1, 3, 2, 64), nullptr);
     EXPECT_EQ(plan->kernel_for(1, 2, 2, int64_t{1} << 31), nullptr);
