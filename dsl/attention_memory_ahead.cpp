@@ -14,7 +14,6 @@ using Halide::RDom;
 
 namespace {
 
-constexpr int bytes_per_line = 64;
 enum Tensor { of_keys, of_values };
 
 // The rows of the next task.

@@ -38,4 +38,9 @@ Expr address_at(const std::string &buffer, const Expr &index, int element_bytes)
     return bytes + Expr(uint64_t(constant * element_bytes));
 }
 
+Expr address_of(const Halide::Parameter &buffer) {
+    const Expr described = Variable::make(Halide::type_of<halide_buffer_t *>(), buffer.name() + ".buffer", buffer);
+    return Halide::reinterpret<uint64_t>(Call::make(Halide::Handle(), Call::buffer_get_host, {described}, Call::PureExtern));
+}
+
 } // namespace attune::dsl

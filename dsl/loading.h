@@ -13,4 +13,7 @@ const Halide::Internal::Load &load_of(const Halide::Expr &loading, const std::st
 /** The address (u64) of a buffer's element at a scalar index. */
 Halide::Expr address_at(const std::string &buffer, const Halide::Expr &index, int element_bytes);
 
+/** The address (u64) at which the memory of a pipeline's buffer begins, in expressions that aren't lowered yet. */
+Halide::Expr address_of(const Halide::Parameter &buffer);
+
 } // namespace attune::dsl

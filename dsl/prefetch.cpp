@@ -12,7 +12,6 @@ using Halide::Expr;
 
 namespace {
 
-constexpr int bytes_per_line = 64;
 constexpr const char *prefetch_marker = "attune.prefetch", *prefetch_at_marker = "attune.prefetch_at";
 
 int locality_of(Nearness nearness) { return nearness == Nearness::first_level ? 3 : 2; } // LLVM's

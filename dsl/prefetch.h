@@ -8,6 +8,8 @@
 
 namespace attune::dsl {
 
+constexpr int bytes_per_line = 64; // of x86's caches: what one request brings
+
 /** How near memory is asked to come: into the first-level cache, or no nearer than the second, where so much is read in the meantime that
  * the first wouldn't hold it. */
 enum class Nearness { first_level, second_level };

@@ -5,6 +5,7 @@
 
 #include <Halide.h>
 
+#include "dsl/loading.h"
 #include "schedules/table.h"
 
 namespace attune::generators {
@@ -30,10 +31,7 @@ template <typename Buffer> void rows_of(Buffer &buffer, const Halide::Expr &exte
 
 /** Where a buffer's memory begins, at run time. */
 template <typename Buffer> Halide::Expr address_of(const Buffer &buffer) {
-    using namespace Halide::Internal;
-    const Halide::Parameter &parameter = buffer.dim(0).extent().template as<Variable>()->param;
-    const Halide::Expr described = Variable::make(Halide::type_of<halide_buffer_t *>(), parameter.name() + ".buffer", parameter);
-    return Halide::reinterpret<uint64_t>(Call::make(Halide::Handle(), Call::buffer_get_host, {described}, Call::PureExtern));
+    return dsl::address_of(buffer.dim(0).extent().template as<Halide::Internal::Variable>()->param);
 }
 
 } // namespace attune::generators

@@ -20,7 +20,7 @@ constexpr int tokens_per_task = 16; // their rows of a table stay in the first-l
 // head goes on, the hardware sees its rows coming, if they are short (of a long one it reads the halves in turn). Measured on Zen 4.
 constexpr int heads_in_turn = 4, least_tokens_in_turn = 512, least_bytes_alone = 1024, tokens_per_streamed_task = 256;
 
-Halide::Expr up(const Halide::Expr &a, const Halide::Expr &b) { return (a + b - 1) / b; } // a quotient, rounded up
+Halide::Expr divided_up(const Halide::Expr &a, const Halide::Expr &b) { return (a + b - 1) / b; }
 
 const Var part{"part"}, group{"group"}, task{"task"}, step{"step"}, lane{"lane"};
 
@@ -34,12 +34,12 @@ void stream_parts_of_heads(Halide::Stage turn, const dsl::Rotary &r, const Halid
     const Halide::Expr together = rows_of_lines(r.output), tokens = clamp(r.tokens, 1, tokens_per_streamed_task);
 
     // Heads that lie apart, a token of a few of them in turn.
-    const Halide::Expr groups = max(1, up(heads, heads_in_turn));
+    const Halide::Expr groups = max(1, divided_up(heads, heads_in_turn));
     Halide::Stage in_turn = turn.specialize(heads_apart && begins_lines(r.output, {2, 3}) && heads > 1 &&
                                             r.tokens >= least_tokens_in_turn && row < least_bytes_alone / r.output.type().bytes());
     in_turn.split(token, task, token, tokens, TailStrategy::GuardWithIf)
         .split(token, part, token, together, TailStrategy::GuardWithIf)
-        .split(head, group, head, up(heads, groups), TailStrategy::GuardWithIf)
+        .split(head, group, head, divided_up(heads, groups), TailStrategy::GuardWithIf)
         .reorder(r.pairs.x, r.pairs.y, r.pairs.z, token, head, part, task, group, batch)
         .fuse(task, group, task)
         .fuse(task, batch, task)

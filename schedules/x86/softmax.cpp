@@ -63,8 +63,10 @@ void vectorized_softmax(const dsl::Softmax &s, const Machine &machine) {
         f.compute_at(result, group).hoist_storage(result, task).bound_storage(row, most_streamed_together); // on the stack
     if (s.kind == dsl::SoftmaxKind::softmax) {
         weight.compute_at(result, group).hoist_storage(result, task);
-        weight.specialize(s.extent >= 16 * lanes || (s.extent % (4 * lanes) == 0 && s.extent > 0))
-            .vectorize(i, 4 * lanes, TailStrategy::ShiftInwards);
+        // Four vectors' operations in turns, as a vector that is wider than a register: an exponential is a chain of operations, and of the
+        // stores between them LLVM keeps the order. In rows that these fill, or of which the last one repeats little.
+        const int wide = 4 * lanes;
+        weight.specialize(s.extent >= 4 * wide || (s.extent % wide == 0 && s.extent > 0)).vectorize(i, wide, TailStrategy::ShiftInwards);
         weight.specialize(s.extent >= lanes).vectorize(i, lanes, TailStrategy::ShiftInwards);
         weight.vectorize(i, lanes, TailStrategy::GuardWithIf);
     }

@@ -6,11 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "dsl/loading.h"
+#include "dsl/prefetch.h"
 #include "schedules/uses.h"
 
 namespace attune::schedules::x86 {
 
 using namespace Halide::Internal;
+using dsl::bytes_per_line;
 using Halide::Expr;
 
 const Halide::Var streamed_row("streamed_row");
@@ -19,7 +22,7 @@ namespace {
 
 // Few lines at a time, so that the memory reads and writes side by side: 1 KiB, or a short row. What is read is asked for so far ahead that
 // it has come when it is wanted. Measured on Zen 5.
-constexpr int bytes_per_line = 64, bytes_per_run = 1024, most_bytes_per_row = 4096, bytes_ahead = 8192, bytes_ahead_once = 6144;
+constexpr int bytes_per_run = 1024, most_bytes_per_row = 4096, bytes_ahead = 8192, bytes_ahead_once = 6144;
 
 // In the first-level cache, what is read later takes the place of what is read again: of the row itself, if that is longer than this, with
 // what its channels are multiplied by; or of tables, where each element is read once. (A load that spans two lines wants them near: where
@@ -180,10 +183,10 @@ private:
 
     // Where that is read of which a loop makes what it stores `ahead` passes later, or nothing. The loop goes on where the loop around it
     // takes its next step.
-    Expr next(const FirstAccess &first, size_t level, const Expr &ahead) const {
+    Expr next(const FirstAccess &first, int level, const Expr &ahead) const {
         if (level < 1 || !first.load.defined()) return {};
-        const For *rows = loops[level].loop, *outer = loops[level - 1].loop;
-        const auto within = names.begin() + static_cast<std::ptrdiff_t>(loops[level - 1].names);
+        const For *rows = loops[size_t(level)].loop, *outer = loops[size_t(level - 1)].loop;
+        const auto within = names.begin() + static_cast<std::ptrdiff_t>(loops[size_t(level - 1)].names);
         const Expr row = Variable::make(Halide::Int(32), rows->name), step = Variable::make(Halide::Int(32), outer->name);
         const Expr later = row + ahead, end = rows->min + rows->extent;
         const Expr at =
@@ -228,12 +231,12 @@ private:
     Sent sent(const For *loop, Part part, const FirstAccess &first) const {
         const Expr row = row_elements(), all = const_true();
         const Expr far = Variable::make(Halide::Int(32), next_is_far()), rows_later = Variable::make(Halide::Int(32), rows_ahead());
-        const size_t around = loops.size() - 1;
+        const int around = int(loops.size()) - 1;
         if (part == Part::row) return {row, all, all, next(first, around, rows_later), far};
         if (part == Part::run) {
             const Expr run = Variable::make(Halide::Int(32), loop->name), last = loop->min + loop->extent - 1;
             const Expr count = min(most_elements(part), row - run * most_elements(part));
-            return {count, run == loop->min, run == last, around < 1 ? Expr() : next(first, around - 1, rows_later), far};
+            return {count, run == loop->min, run == last, next(first, around - 1, rows_later), far};
         }
         const Expr passes = StoringPasses(loop).count(), ahead = passes_ahead(loop->extent * row);
         if (part == Part::rows) return {passes * row, all, all, next(first, around, ahead), far};
@@ -241,8 +244,8 @@ private:
         if (part == Part::in_turn) return {passes * row, all, all, {}, 0};
 
         // A part ends its stream where the next one would store nothing. What the stream reads later lies further on, parts of it or not.
-        const For *parts = loops[around].loop;
-        const Values within(names.begin() + static_cast<std::ptrdiff_t>(loops[around].names), names.end());
+        const For *parts = loops.back().loop;
+        const Values within(names.begin() + static_cast<std::ptrdiff_t>(loops.back().names), names.end());
         const Expr at = Variable::make(Halide::Int(32), parts->name), last = parts->min + parts->extent - 1;
         const auto of_part = [&](const Expr &value, const Expr &other) {
             return substitute(parts->name, other, substituted(within, value));
@@ -363,10 +366,7 @@ Expr parts_are_streamed(const Halide::Func &output) {
 
 Expr begins_lines(const Halide::Func &output, const std::vector<int> &axes) {
     const Halide::OutputImageParam &buffer = output.output_buffer();
-    const Halide::Parameter &parameter = buffer.parameter();
-    const Expr described = Variable::make(Halide::type_of<halide_buffer_t *>(), parameter.name() + ".buffer", parameter);
-    const Expr address = Halide::reinterpret<uint64_t>(Call::make(Halide::Handle(), Call::buffer_get_host, {described}, Call::PureExtern));
-    Expr begins = address % Expr(uint64_t(bytes_per_line)) == 0;
+    Expr begins = dsl::address_of(buffer.parameter()) % Expr(uint64_t(bytes_per_line)) == 0;
     for (int axis : axes)
         begins = begins && buffer.dim(axis).stride() % (bytes_per_line / output.type().bytes()) == 0;
     return begins;
