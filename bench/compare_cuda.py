@@ -17,6 +17,7 @@ import math
 import statistics
 import subprocess
 import sys
+import warnings
 from collections import namedtuple
 from pathlib import Path
 
@@ -171,6 +172,7 @@ def main():
     if not torch.cuda.is_available():
         sys.exit("PyTorch finds no GPU")
     torch.set_grad_enabled(False)
+    warnings.filterwarnings("ignore", module="torch|__main__")  # a back end's reasons, a line each; that it is left out is said
     library, all_lines = ctypes.CDLL(options.library), [facts()]
     print("{:5} {:>4} {:>3} {:>3} {:>6} {:>6} {:>4}{:>7} ".format("type", "B", "Hq", "Hkv", "N", "M", "D", "causal")
           + "".join(f"{name:>11}" for name in ("attune", *PEERS)) + f"{'error':>8}")

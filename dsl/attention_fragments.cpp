@@ -78,7 +78,8 @@ void FragmentDeclaration::name_funcs() {
     made.inputs = in, made.blocking = b;
     made.query_words = Func("query_words"), made.key_words = Func("key_words"), made.value_words = Func("value_words");
     made.query_fragment = Func("query_fragment"), made.key_fragment = Func("key_fragment");
-    made.value_fragment = Func("value_fragment"), made.score = Func("score"), made.lane_maximum = Func("lane_maximum");
+    made.value_fragment = Func("value_fragment"), made.score = Func("score"), made.lane_maximum = Func("lane_maximum"),
+    made.hidden_row = Func("hidden_row");
     made.state = Func("state"), made.factor = Func("factor"), made.spoilt_lane = Func("spoilt_lane"), made.spoilt = Func("spoilt"),
     made.marks = Func("marks");
     made.output = Func("out"), made.lse = Func("lse"), made.partial = Func("chunk_state"), made.closed = Func("closed");

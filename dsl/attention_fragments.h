@@ -61,6 +61,7 @@ struct FragmentAttention {
     // Those of queries and keys aren't made by warpgroups, those of values only for values that aren't finite.
     Halide::Func query_fragment, key_fragment, value_fragment; // (register, q, g, ...)
     Halide::Func score;                                        // (r, q, g, key tile, row tile, warp, step, tile, head, batch)
+    Halide::Func hidden_row;                                   // i32 (q, g, warp, step, tile, head, batch): g, which the compiler can't see
     Halide::Func lane_maximum;                                 // (half, q, g, row tile, warp, step, tile, head, batch)
     Halide::Func state;                                        // (slot, q, g, warp, tile, head, batch): see slots in the .cpp
     // Where a block isn't attended to by every row: whether some of its values isn't finite, and then which outputs such values reach.
@@ -76,7 +77,8 @@ struct FragmentAttention {
     Halide::Func output;                           // u32 (word % 4, word / 4, token, head, batch)
     Halide::Func lse;                              // f32 (0, token, head, batch)
     Halide::RDom product, maximum_elements, steps; // of score, lane_maximum and state
-    Halide::RDom sums;                             // by warpgroups, of the second update of state
+    Halide::RDom marked_outputs;                   // of the second update of state
+    Halide::RDom sums;                             // by warpgroups, of the third
     Halide::RDom scored_elements, mask_elements;   // (r, key tile, part) and (r, key tile): of the updates of score after the product
     Halide::Var q{"q"}, g{"g"}, warp{"warp"}, row_tile{"row_tile"}; // lane 4 g + q of a warp
 };

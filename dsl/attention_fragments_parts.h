@@ -121,6 +121,8 @@ private:
     Expr is_beyond(const Expr &now) const;
     /** Assignment i of a step that rescales. */
     Expr rescaled(const Expr &i, const Expr &now) const;
+    /** After the last step: what values that aren't finite make of the outputs. Hardly any rows have some. */
+    void add_marked();
     /** After the last step: sums of the four lanes that share a row. */
     void join_sums();
     Halide::FuncRef at(const Expr &s) const; // a slot of the state
@@ -156,8 +158,6 @@ private:
     Expr maximum_at(const RowPlace &row) const;
     Expr output_at(const Expr &value_tile, const Expr &element, const RowPlace &row) const;
     Expr sum_at(const RowPlace &row) const;
-    /** What values that aren't finite add to an output. */
-    Expr spoilt_part(const Expr &value_tile, const Expr &element, const RowPlace &row) const;
 };
 
 } // namespace attune::dsl

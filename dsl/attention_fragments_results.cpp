@@ -1,11 +1,12 @@
 // What becomes of the states: outputs and log-sum-exp, at once or by way of chunks.
 #include "dsl/attention_fragments_parts.h"
 
+#include <limits>
+
 #include "dsl/axes.h"
 #include "dsl/numeric.h"
 #include "dsl/score.h"
 #include "dsl/softmax.h"
-#include "dsl/spoilt_values.h"
 #include "dsl/warp.h"
 
 namespace attune::dsl {
@@ -29,8 +30,9 @@ std::pair<Expr, Expr> FragmentDeclaration::closing(const Expr &maximum, const Ex
     };
     const Expr kept = weight(tempered), total = warp::multiply_add(sum, kept, weight(sink));
     const Expr none = warp::equal(total, 0.0f);
-    return {warp::choose(none, 0.0f, kept * warp::reciprocal(total)),
-            warp::choose(none, masked_score(), joint + warp::log2(total) * 0.693147180559945f)};
+    // Not 0 where a sink is ever so far above: what is infinite stays so.
+    const Expr share = warp::maximum(kept * warp::reciprocal(total), std::numeric_limits<float>::denorm_min());
+    return {warp::choose(none, 0.0f, share), warp::choose(none, masked_score(), joint + warp::log2(total) * 0.693147180559945f)};
 }
 
 FragmentDeclaration::RowPlace FragmentDeclaration::place_of(const Expr &of_tile, const Expr &in_tile, const Expr &q) const {
@@ -56,18 +58,12 @@ Expr FragmentDeclaration::sum_at(const RowPlace &row) const {
     return warp::maximum(output_at(slots.value_columns, row.half * 2, row), output_at(slots.value_columns, row.half * 2 + 1, row));
 }
 
-Expr FragmentDeclaration::spoilt_part(const Expr &value_tile, const Expr &element, const RowPlace &row) const {
-    const Expr place = (value_tile * b.row_tiles + row.row_tile) * 4 + row.half * 2 + element;
-    const Expr marks = reinterpret<uint32_t>(state_at(slots.mark + place / FragmentSlots::outputs_a_mark, row));
-    return marked_value((marks >> cast<uint32_t>(place % FragmentSlots::outputs_a_mark * 2)) & cast<uint32_t>(3));
-}
-
 void FragmentDeclaration::declare_results() {
     const Var &q = made.q;
     const RowPlace here = place_of(token / b.rows(), token % b.rows(), q);
     made.factor(q, token, head, batch) = closing(maximum_at(here), sum_at(here)).first;
     const Expr factor = made.factor(q, token, head, batch);
-    auto finished = [&](int odd) { return output_at(column, here.half * 2 + odd, here) * factor + spoilt_part(column, odd, here); };
+    auto finished = [&](int odd) { return output_at(column, here.half * 2 + odd, here) * factor; };
     made.output(q, column, token, head, batch) = warp::pack(in.element, finished(0), finished(1));
     const RowPlace there = place_of(token / b.rows(), token % b.rows(), lane);
     made.lse(lane, token, head, batch) = closing(maximum_at(there), sum_at(there)).second;
@@ -75,8 +71,7 @@ void FragmentDeclaration::declare_results() {
 
 void FragmentDeclaration::declare_partial() {
     const RowPlace at = place_of(tile, row, made.q);
-    const Expr of_values = min(column, slots.value_columns - 1);
-    const Expr output = output_at(of_values, at.half * 2 + odd, at) + spoilt_part(of_values, odd, at);
+    const Expr output = output_at(min(column, slots.value_columns - 1), at.half * 2 + odd, at);
     made.partial(odd, made.q, column, row, tile, head, batch) =
         select(column < slots.value_columns, output, odd == 0, maximum_at(at), sum_at(at));
 }

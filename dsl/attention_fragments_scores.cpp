@@ -32,11 +32,12 @@ void FragmentDeclaration::declare_score() {
     scored.where(scored.z != cap_part || in.softcap > 0.0f);
     scored.where(scored.z != alibi_part || in.use_alibi != 0);
     scored.where(scored.z != bias_part || in.use_bias != 0);
-    const Expr hidden_row = Halide::unsafe_promise_clamped(warp::opaque(g), 0, 7);
-    score(scored.x, scored.y) =
-        changed_score(score(scored.x, scored.y), scored.z, element_cell(scored.x, scored.y, in.split() ? Expr(g) : hidden_row));
+    // Once a step: what scores and masks make of a row isn't made before the loop, where it would wait in registers, nor for each element.
+    made.hidden_row(q, g, warp, step, tile, head, batch) = in.split() ? Expr(g) : warp::opaque(g);
+    const Expr hidden_row = Halide::unsafe_promise_clamped(made.hidden_row(q, g, warp, step, tile, head, batch), 0, 7);
+    score(scored.x, scored.y) = changed_score(score(scored.x, scored.y), scored.z, element_cell(scored.x, scored.y, hidden_row));
     masked.where(!mask().allows_all(cells_of(step)));
-    const Expr allowed = cast<int32_t>(mask().allows(element_cell(masked.x, masked.y, g)));
+    const Expr allowed = cast<int32_t>(mask().allows(element_cell(masked.x, masked.y, hidden_row)));
     score(masked.x, masked.y) = warp::choose(allowed, score(masked.x, masked.y), masked_score());
     made.scored_elements = scored, made.mask_elements = masked;
 }

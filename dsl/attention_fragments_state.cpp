@@ -12,6 +12,7 @@
 namespace attune::dsl {
 
 using namespace axes;
+using Halide::cast;
 using Halide::Expr;
 using Halide::RDom;
 using Halide::reinterpret;
@@ -83,7 +84,20 @@ void FragmentDeclaration::declare_state() {
                                is_mark, slots.mark + word, slots.output + i % slots.outputs);
     at(target) = select(part == limit_part, reinterpret<float>(is_beyond(now)), part == rescaling_part, rescaled(i, now),
                         part == weight_part, weighed, part == product_part, product(i, now), is_mark, mark, output(i, finite_values(now)));
+    add_marked();
     if (b.warpgroups) join_sums();
+}
+
+void FragmentDeclaration::add_marked() {
+    auto word = [&](const Expr &nth) { return reinterpret<uint32_t>(at(slots.mark + nth)); };
+    Expr any = word(0);
+    for (int nth = 1; nth < slots.marks; nth++)
+        any = any | word(nth);
+    made.marked_outputs = RDom(0, slots.marked, "marked_outputs");
+    made.marked_outputs.where(any != Expr(0u));
+    const Expr place = made.marked_outputs, output = at(slots.output + place);
+    const Expr mark = word(place / FragmentSlots::outputs_a_mark) >> cast<uint32_t>(place % FragmentSlots::outputs_a_mark * 2);
+    at(slots.output + place) = warp::add(output, marked_value(mark & Expr(3u)));
 }
 
 void FragmentDeclaration::join_sums() {
@@ -107,7 +121,8 @@ Expr FragmentDeclaration::unpacked_weight(const Expr &w, int which, const Expr &
 }
 
 Expr FragmentDeclaration::summed(const Expr &w, const Expr &now) const {
-    return strict_float(at(slots.sum + half_of_word(w)) + (unpacked_weight(w, 0, now) + unpacked_weight(w, 1, now)));
+    // As calls: strict_float would be of the weights too, which the compiler then took for others than those of the products.
+    return warp::add(at(slots.sum + half_of_word(w)), warp::add(unpacked_weight(w, 0, now), unpacked_weight(w, 1, now)));
 }
 
 FragmentDeclaration::Values FragmentDeclaration::fragment_values(const Expr &now) const {

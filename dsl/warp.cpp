@@ -75,6 +75,8 @@ Expr equal(const Expr &a, const Expr &b) { return call(Int(32), "equal", {a, b})
 
 Expr exceeds(const Expr &a, const Expr &b) { return call(Int(32), "exceeds", {a, b}); }
 
+Expr add(const Expr &a, const Expr &b) { return call(Float(32), "add", {a, b}); }
+
 Expr subtract(const Expr &a, const Expr &b) { return call(Float(32), "sub", {a, b}); }
 
 Expr multiply(const Expr &a, const Expr &b) { return call(Float(32), "mul", {a, b}); }

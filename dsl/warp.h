@@ -53,6 +53,7 @@ Halide::Expr add_zero_times(Halide::Type element, const Halide::Expr &word, cons
 Halide::Expr maximum(const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr equal(const Halide::Expr &a, const Halide::Expr &b);   // i32, 0 or 1
 Halide::Expr exceeds(const Halide::Expr &a, const Halide::Expr &b); // i32: whether a > b, or one of them is NaN
+Halide::Expr add(const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr subtract(const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr multiply(const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr multiply_add(const Halide::Expr &a, const Halide::Expr &b, const Halide::Expr &c);

@@ -45,6 +45,7 @@ int make_copies_async(Kernel &kernel, int stages) {
     const int copies = pair_copies(kernel, stages);
     if (copies == 0) return 0;
     merge_copy_barriers(kernel);
+    merge_early_barriers(kernel, stages);
     wait_for_copies(kernel, stages);
     return copies;
 }

@@ -19,8 +19,14 @@ int pair_copies(Kernel &kernel, int stages);
 /** Erases barriers between copies, which order nothing that is read, and barriers after barriers. */
 void merge_copy_barriers(Kernel &kernel);
 
+/** Erases a loop's barriers that come between copies for later iterations and what this one reads, where the loop has others. */
+void merge_early_barriers(Kernel &kernel, int stages);
+
 /** Closes groups of copies at the barriers and waits for them; see copy_waits.cpp. */
 void wait_for_copies(Kernel &kernel, int stages);
+
+/** Moves copies from right before products by warpgroup to where these are under way; see delay_copies.cpp. */
+void delay_copies(Kernel &kernel);
 
 /** Where wgmma reads shared memory: fences between what was written and the barrier after which it is read. */
 void fence_for_wgmma(Kernel &kernel);

@@ -22,6 +22,8 @@
 //      stage less stays in flight.
 //    - until the loop is left: the groups left over must be finished before anything touches shared memory again. The next barrier waits
 //      for everything. If there is a path without one, the loop's groups don't stay in flight at all.
+//    Where a loop has two barriers, one that only closes copies and then one after all that is read, the first is erased: what an iteration
+//    copies is read in a later one, so that the second may close it as well.
 // 2. Groups before a loop: if every path leads from the barrier that closes it, over copies only, to a barrier that leaves at most one
 //    group unfinished, that barrier does the waiting.
 #include <algorithm>
@@ -45,6 +47,22 @@ public:
         const std::vector<char> copied = true_before(flow_, body_.size(), effect);
         for (size_t i = 0; i < body_.size(); ++i)
             if (is_barrier(body_[i]) && copied[i]) left_[i] = 0;
+    }
+
+    /** A barrier that only closes copies, where the loop has one more, at the end of what it reads; or the size of the body. */
+    size_t find_early() const {
+        if (stages_ == 1 || !flow_.is_reducible()) return body_.size();
+        const std::vector<char> read = true_before(flow_, body_.size(), [&](size_t i) {
+            if (is_barrier(body_[i])) return Effect::clears;
+            return is_other_access(body_[i]) ? Effect::sets : Effect::none;
+        });
+        for (const auto &[barrier, left] : left_) {
+            const Loop *const loop = loop_of(barrier);
+            if (!loop || read[barrier] || !is_first_of_two(*loop, barrier)) continue;
+            bool warms_up = false;
+            if (may_stay_in_flight(*loop, {barrier}, warms_up) && !warms_up) return barrier;
+        }
+        return body_.size();
     }
 
     void place() {
@@ -86,6 +104,15 @@ private:
     bool is_in_every_iteration(const Loop &loop, size_t i) const {
         const size_t block = flow_.block_of(i);
         return block == loop.header || !flow_.reached(loop, loop.header, block)[loop.header];
+    }
+
+    /** Whether every iteration has this barrier and then another, and none else outside of inner loops. */
+    bool is_first_of_two(const Loop &loop, size_t barrier) const {
+        std::vector<size_t> others;
+        for (size_t i = 0; i < body_.size(); ++i)
+            if (i != barrier && is_barrier(body_[i]) && loop_of(i) == &loop) others.push_back(i);
+        return others.size() == 1 && is_in_every_iteration(loop, barrier) && is_in_every_iteration(loop, others[0]) &&
+               comes_before(barrier, others[0]);
     }
 
     bool comes_before(size_t a, size_t b) const {
@@ -235,6 +262,16 @@ private:
 };
 
 } // namespace
+
+void merge_early_barriers(Kernel &kernel, int stages) {
+    while (true) {
+        Body body(kernel);
+        const size_t early = Waits(body, stages).find_early();
+        if (early == body.size()) return;
+        body.erase(early);
+        body.finish();
+    }
+}
 
 void wait_for_copies(Kernel &kernel, int stages) {
     Body body(kernel);

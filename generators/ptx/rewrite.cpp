@@ -79,6 +79,8 @@ std::string rewrite(const std::string &ptx, const RewriteOptions &options) {
         replace_warp_operations(kernel, functions);
         sink_matrix_loads(kernel);
         if (options.async_copies && copies_asynchronously(options.arch)) make_copies_async(kernel, options.stages);
+        // Where blocks share a multiprocessor, the others multiply meanwhile.
+        if (options.blocks_per_sm == 1) delay_copies(kernel);
         fence_for_wgmma(kernel);
         if (const auto threads = options.threads.find(kernel.name); threads != options.threads.end()) take_turns(kernel, threads->second);
         shared = rebase_shared_memory(kernel) || shared;

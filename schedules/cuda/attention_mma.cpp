@@ -1,4 +1,4 @@
-// Attention on tensor cores by mma.sync: a thread block a tile of queries, a warp 16 rows or a multiple; keys and values on their way to
+// Attention on tensor cores by mma.sync: a thread block a tile of queries, a warp 16 or 32 rows; keys and values on their way to
 // shared memory while the block before is worked on; scores, weights and outputs in registers throughout.
 #include <algorithm>
 
@@ -64,6 +64,7 @@ void schedule_score(const dsl::FragmentAttention &a) {
     const Halide::RDom &scored = a.scored_elements, &masked = a.mask_elements;
     score.update(1).reorder(scored.x, scored.y, a.row_tile, scored.z).unroll(scored.x).unroll(scored.y).unroll(a.row_tile).unroll(scored.z);
     score.update(2).reorder(masked.x, masked.y, a.row_tile).unroll(masked.x).unroll(masked.y).unroll(a.row_tile);
+    Func(a.hidden_row).compute_at(state, a.q);
     lane_maximum.compute_at(state, a.q).unroll(half).unroll(a.row_tile);
     lane_maximum.update().unroll(half).unroll(a.row_tile).unroll(a.maximum_elements);
 }
@@ -101,7 +102,8 @@ void schedule_fragment_steps(const dsl::FragmentAttention &a, Func output, const
     state.reorder(slot, a.q, a.g, a.warp).gpu_threads(a.q, a.g, a.warp).unroll(slot);
     const Halide::RDom &steps = a.steps;
     state.update().reorder(steps.x, steps.y, a.q, a.g, a.warp, steps.z).gpu_threads(a.q, a.g, a.warp).unroll(steps.x).unroll(steps.y);
-    if (b.warpgroups) state.update(1).reorder(a.sums, a.q, a.g, a.warp).gpu_threads(a.q, a.g, a.warp).unroll(a.sums);
+    state.update(1).reorder(a.marked_outputs, a.q, a.g, a.warp).gpu_threads(a.q, a.g, a.warp).unroll(a.marked_outputs);
+    if (b.warpgroups) state.update(2).reorder(a.sums, a.q, a.g, a.warp).gpu_threads(a.q, a.g, a.warp).unroll(a.sums);
     schedule_score(a);
     schedule_spoilt(a);
     schedule_fragments(a);
@@ -115,14 +117,15 @@ void schedule_fragment_steps(const dsl::FragmentAttention &a, Func output, const
     }
 }
 
-// Narrow heads leave room for more keys a step; wide ones fill registers, and shared memory. With 64 rows and these keys a block takes at
-// most 99 KB of shared memory, what every device of capability 8 and later has. Registers are left for so many blocks that heads of 128
-// don't spill; how many shared memory leaves room for differs by device (docs/cuda.md).
+// A warp loads every key and value for its rows alone, and so has two tiles of them wherever registers are enough for their outputs. Wide
+// heads fill registers, and shared memory: with these rows and keys a block takes at most 99 KB, what every device of capability 8 and
+// later has. Registers are left for two blocks; how many shared memory leaves room for differs by device (docs/cuda.md).
 dsl::FragmentBlocking mma_blocking(int head_dim) {
     dsl::FragmentBlocking blocking;
     blocking.head_dim = blocking.value_dim = head_dim;
-    blocking.keys = mma_block(head_dim).keys, blocking.warps = mma_block(head_dim).queries / 16;
-    blocking.blocks = head_dim > 128 ? 2 : 3;
+    blocking.keys = mma_block(head_dim).keys;
+    blocking.row_tiles = mma_block(head_dim).queries / (16 * blocking.warps);
+    blocking.blocks = 2;
     return blocking;
 }
 

@@ -1,6 +1,7 @@
 // Split-KV attention on tensor cores: a warp, alone in its thread block, has 16 rows of a key/value head and a chunk of its keys, and
 // leaves their softmax state in memory; a second kernel merges the states of all chunks.
 #include "dsl/axes.h"
+#include "schedules/cuda/block_sizes.h"
 #include "schedules/cuda/chunk_merge.h"
 #include "schedules/cuda/cuda.h"
 #include "schedules/cuda/fragments.h"
@@ -39,9 +40,12 @@ void schedule_merge(const dsl::FragmentAttention &a) {
 
 } // namespace
 
+// Few keys a step: what a multiprocessor reads at once is as many blocks as its shared memory has room for, and these begin and end one by
+// one.
 dsl::FragmentBlocking split_kv_blocking(int head_dim) {
-    dsl::FragmentBlocking blocking = mma_blocking(head_dim);
-    blocking.warps = blocking.blocks = 1;
+    dsl::FragmentBlocking blocking;
+    blocking.head_dim = blocking.value_dim = head_dim;
+    blocking.keys = split_kv_block(head_dim, true).keys, blocking.warps = 1;
     return blocking;
 }
 

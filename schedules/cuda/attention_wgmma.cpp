@@ -6,12 +6,14 @@
 
 namespace attune::schedules {
 
-// A block has all of a multiprocessor's registers, and at most 227 KB of shared memory: wide heads leave room for fewer keys a step.
+// Heads of 64 leave registers for two blocks, which need not wait for one another. A block of others has all of a multiprocessor's, and at
+// most 227 KB of shared memory: wide heads leave room for fewer keys a step.
 dsl::FragmentBlocking wgmma_blocking(int head_dim) {
     dsl::FragmentBlocking blocking;
     blocking.head_dim = blocking.value_dim = head_dim;
     blocking.warpgroups = true, blocking.warps = wgmma_block(head_dim).queries / 16;
     blocking.keys = wgmma_block(head_dim).keys;
+    blocking.blocks = head_dim == 64 ? 2 : 1;
     return blocking;
 }
 

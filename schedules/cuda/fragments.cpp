@@ -6,8 +6,8 @@ namespace attune::schedules {
 
 const std::vector<FragmentSchedule> &fragment_schedules() {
     static const std::vector<FragmentSchedule> table = {
-        {"mma", "cuda", "64 queries a thread block, a warp 16: tensor cores by mma.sync, copies ahead of use", mma_blocking, mma_attention,
-         false},
+        {"mma", "cuda", "128 queries a thread block, a warp 32, or half: tensor cores by mma.sync, copies ahead of use", mma_blocking,
+         mma_attention, false},
         {"wgmma", "cuda", "128 queries a thread block, a warpgroup 64: tensor cores by wgmma, on compute capability 9.0 alone",
          wgmma_blocking, mma_attention, false},
         {"split_kv", "cuda",

@@ -15,6 +15,8 @@ namespace {
 
 constexpr int tokens_per_thread = 8; // of a table: they share the pair's frequency
 
+constexpr int heads_per_thread = 8; // of rotary embedding: they share the cosine and the sine, and all that it takes to find them
+
 const Var nearby{"nearby"};
 
 } // namespace
@@ -28,13 +30,15 @@ void simt_rotary(const dsl::Rotary &r, const Machine &) {
         .allow_race_conditions() // each channel is stored once
         .split(r.pairs.z, pair_step, pair_thread, warp_threads, TailStrategy::GuardWithIf)
         .split(token, task, token, block_rows, TailStrategy::GuardWithIf)
-        .reorder(r.pairs.x, r.pairs.y, pair_thread, token, task, head, batch, pair_step)
+        .split(head, head, nearby, heads_per_thread, TailStrategy::GuardWithIf)
+        .reorder(r.pairs.x, r.pairs.y, nearby, pair_thread, token, task, head, batch, pair_step)
         .fuse(task, head, task)
         .fuse(task, batch, task)
         .unroll(r.pairs.x)
+        .unroll(nearby)
         .gpu_blocks(task, pair_step)
         .gpu_threads(pair_thread, token);
-    turned.compute_at(output, pair_thread).bound(plane, 0, 2).unroll(plane);
+    turned.compute_at(output, nearby).bound(plane, 0, 2).unroll(plane);
 
     // The loop over the channels that pass is outermost, and not the device's: where there are none, nothing is launched.
     output.update(dsl::Rotary::pass)

@@ -151,6 +151,21 @@ TEST_P(CudaAttention, SinksBesideScoresThatOverflowOverT) {
         EXPECT_EQ(lse, INFINITY);
 }
 
+/** On tensor cores a value that isn't finite has a weight, however small. */
+TEST_P(CudaAttention, InfinitiesBesideSinksFarAbove) {
+    if (std::string(kernel().schedule) == "simt") GTEST_SKIP() << "weighs by f32, in which this is 0";
+    AttentionProblem p = problem(5, 70);
+    p.sinks = Tensor<float>({2});
+    p.sinks->fill(200);
+    p.v(0, 0, 7, 1) = INFINITY, p.v(0, 0, 9, 2) = -INFINITY;
+    const HalfRun got = run(p);
+    ASSERT_TRUE(got.status.ok()) << got.status.message;
+    for (size_t i = 0; i < got.out.size(); i++) {
+        const size_t channel = i % static_cast<size_t>(p.value_dim());
+        EXPECT_EQ(got.out[i], channel == 1 ? INFINITY : channel == 2 ? -INFINITY : 0) << i;
+    }
+}
+
 TEST_P(CudaAttention, MoreThanAGridHoldsIsRefused) {
     const AttentionProblem p = problem(1, 1, 1, 1);
     DeviceMemory memory;

@@ -1,6 +1,8 @@
 // What the tests of attention's kernels for CUDA share.
 #pragma once
 
+#include <cstdlib>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -96,6 +98,24 @@ protected:
         const AttentionAnswer exact = attention_in_double(p);
         Rounding rounding(p, exact);
         expect_accurate_in_float(got.out, got.lse, p, exact, rounding);
+    }
+
+    /** Of the devices the emulator alone counts what is executed. */
+    static bool counts_instructions() { return std::string(attune_cuda_device_name()).find("PTX emulator") != std::string::npos; }
+
+    /** Warp instructions of a run, in kernels whose name has `part`. */
+    double warp_instructions(const AttentionProblem &p, const std::string &part = "") {
+        setenv("ATTUNE_EMULATOR_COUNT", "1", 1);
+        ::testing::internal::CaptureStderr();
+        const Status status = run(p).status;
+        const std::string said = ::testing::internal::GetCapturedStderr();
+        unsetenv("ATTUNE_EMULATOR_COUNT");
+        EXPECT_TRUE(status.ok()) << status.message;
+        double sum = 0;
+        const std::regex counted(": \\w*" + part + "\\w*: ([0-9]+) warp instructions");
+        for (auto found = std::sregex_iterator(said.begin(), said.end(), counted); found != std::sregex_iterator(); ++found)
+            sum += std::stod((*found)[1]);
+        return sum;
     }
 
     /** Of attune_add_kernel: instead of the parameter, with the problem's mask compiled in. */

@@ -22,12 +22,12 @@ import cuda_census  # noqa: E402
 
 NAMES = ["variant", "kernel", "arch"]
 FIGURES = ["registers", "spill bytes", "stack bytes", "static shared bytes", "HMMA in loop", "HGMMA in loop", "instructions in loop",
-           "HMMA on the shortest way", "instructions on the shortest way", "instructions where it rescales",
+           "HMMA on the shortest way", "MUFU on the shortest way", "instructions on the shortest way", "instructions where it rescales",
            "LDSM", "LDGSTS", "BAR", "MUFU", "CALL", "of these division", "local loads and stores", "instructions"]
 # What every kernel must have none of.
 FORBIDDEN = ["spill bytes", "stack bytes", "local loads and stores"]
 REGISTERS = 65536  # of a multiprocessor; a thread has a multiple of 8
-LONGEST = {"attention_mma_bf16_d128": 480, "attention_mma_f16_d128": 480}  # way through a step: 64 keys by 16 rows a warp
+LONGEST = {"attention_mma_bf16_d128": 450, "attention_mma_f16_d128": 450}  # way through a step: 32 keys by 32 rows a warp
 NEWEST = "sm_90"
 AT_ONCE = 2
 
@@ -37,8 +37,8 @@ What ptxas says of each kernel, and what its machine code holds, for the lowest 
 sm_90a are for that alone. `tests/cuda/figures.py --write` wrote it with ptxas {ptxas} and nvdisasm {nvdisasm}. The test `cuda.figures` makes
 the figures again and, where ptxas is of that version, compares them. With any version it fails where a kernel spills, has a stack, uses local
 memory or calls, where the loop has fewer tensor-core instructions (HMMA) than the schedule implies, or another number of those of a
-warpgroup (HGMMA), where attention by `mma` takes more registers than the thread blocks that are to share a multiprocessor leave it, and
-where for heads of 128 the shortest way through a step has more than {longest} instructions. To write the table anew, of the kernels in a build:
+warpgroup (HGMMA), where a step takes another number of exponentials (MUFU) than it has scores, where attention takes more registers than the
+thread blocks that are to share a multiprocessor leave it, and where for heads of 128 the shortest way through a step has more than {longest} instructions. To write the table anew, of the kernels in a build:
 
     python3 tests/cuda/figures.py --ptxas PTXAS --nvdisasm NVDISASM --write docs/cuda_figures.md build/release/kernels
 
@@ -115,6 +115,7 @@ def census_figures(sass, variant=""):
             "HGMMA in loop": loop["HGMMA"],
             "instructions in loop": loop["total"],
             "HMMA on the shortest way": shortest["HMMA"],
+            "MUFU on the shortest way": shortest["MUFU"],
             "instructions on the shortest way": shortest["total"],
             "instructions where it rescales": rescaling["total"],
             "of these division": divided.get(kernel.name, 0),
@@ -169,37 +170,53 @@ def measure(options, files):
 
 
 def of_warpgroups(row):
-    """Channels of a head and keys a step of a kernel by wgmma, as wgmma_blocking in schedules/cuda/attention_wgmma.cpp; None of others."""
+    """Channels of a head and keys a step of a kernel by wgmma, as schedules/cuda/block_sizes.h has them; None of others."""
     found = re.fullmatch(r"attention_wgmma_b?f16_d(\d+)", row["variant"])
     head_dim = int(found.group(1)) if found else 0
-    return (head_dim, 128 if head_dim <= 128 else 64) if found else None
+    return (head_dim, 64 if head_dim == 64 or head_dim > 128 else 128) if found else None
+
+
+def split_or_mma(row):
+    """Channels of a head, keys a step and tiles of 16 rows a warp of attention by mma.sync, as schedules/cuda/block_sizes.h has them; None of
+    others: in f32 there are no matrix instructions, and what merges chunks multiplies no matrices."""
+    found = re.fullmatch(r"attention_(mma|split_kv)_b?f16_d(\d+)", row["variant"])
+    if not found or (found.group(1) == "split_kv" and not row["kernel"].startswith("chunk_state")):
+        return None
+    head_dim = int(found.group(2))
+    return head_dim, 32 if head_dim <= 192 else 16, 2 if found.group(1) == "mma" and head_dim <= 128 else 1
+
+
+def implied_exponentials(row):
+    """MUFU that a step takes where it doesn't rescale: one for each score of a lane."""
+    if of_warpgroups(row):
+        return of_warpgroups(row)[1] // 2
+    return split_or_mma(row)[1] * split_or_mma(row)[2] // 2 if split_or_mma(row) else 0
 
 
 def tensor_instructions(row):
     """HMMA that a step of keys executes, and those in its code; 0 for a kernel without them.
 
-    A warp has 16 rows of queries; an mma takes 16 of what is summed over and gives 8 columns. The values' product has a column block more
-    than the head has, for the sum of the weights, and is there twice: for finite values and with the care that others need. By wgmma there
-    is that care alone, without sums.
+    A warp has 16 rows of queries, or by mma 32 for heads of up to 128; an mma takes 16 of what is summed over and gives 16 rows by 8 columns.
+    The values' product has a column block more than the head has, for the sum of the weights, and is there twice: for finite values and with
+    the care that others need. By wgmma there is that care alone, without sums.
     """
     if of_warpgroups(row):
         head_dim, keys = of_warpgroups(row)
         return 0, head_dim // 8 * (keys // 16)
-    found = re.fullmatch(r"attention_(mma|split_kv)_b?f16_d(\d+)", row["variant"])
-    if not found or (found.group(1) == "split_kv" and not row["kernel"].startswith("chunk_state")):
-        return 0, 0  # in f32 there are none, and what merges chunks multiplies no matrices
-    head_dim = int(found.group(2))
-    keys = 64 if head_dim <= 128 else 32 if head_dim <= 192 else 16  # as mma_blocking in schedules/cuda/attention_mma.cpp
-    scores = head_dim // 16 * (keys // 8)
-    values = (head_dim // 8 + 1) * (keys // 16)
+    if not split_or_mma(row):
+        return 0, 0
+    head_dim, keys, tiles = split_or_mma(row)
+    scores = tiles * (head_dim // 16) * (keys // 8)
+    values = tiles * (head_dim // 8 + 1) * (keys // 16)
     return scores + values, scores + 2 * values
 
 
 def most_registers(row):
-    """Of a thread of a block of 128, where as many blocks share a multiprocessor as mma_blocking says; no limit for other kernels."""
-    found = re.fullmatch(r"attention_mma_b?f16_d(\d+)", row["variant"])
-    blocks = 3 if found and int(found.group(1)) <= 128 else 2
-    return REGISTERS // (blocks * 128) // 8 * 8 if found else 255
+    """Of a thread, where as many blocks share a multiprocessor as the schedule says: two of 128 threads by mma, and of 256 by wgmma for heads of
+    64; no limit for other kernels."""
+    threads = {"mma": 128, "wgmma": 256}
+    found = re.fullmatch(r"attention_(mma_b?f16_d\d+|wgmma_b?f16_d64)", row["variant"])
+    return min(255, REGISTERS // (2 * threads[row["variant"].split("_")[1]])) if found else 255
 
 
 def implied_warpgroup_instructions(row):
@@ -227,6 +244,8 @@ def faults(row):
         yield f"{where(row)}: {row['instructions on the shortest way']} instructions on the shortest way; the limit is {longest}."
     if row["HMMA on the shortest way"] != executed:
         yield f"{where(row)}: {row['HMMA on the shortest way']} HMMA on the shortest way; the schedule implies {executed}."
+    if row["MUFU on the shortest way"] != implied_exponentials(row):
+        yield f"{where(row)}: {row['MUFU on the shortest way']} MUFU on the shortest way; the schedule implies {implied_exponentials(row)}."
     calls = row["CALL"] - (0 if least else row["of these division"])
     if calls:
         yield f"{where(row)}: {calls} CALL{'' if least else ' other than for division'}; the limit is 0."

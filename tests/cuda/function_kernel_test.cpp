@@ -327,6 +327,8 @@ TEST_P(CudaRotary, WidthsAndLayouts) {
     for (int64_t width : {2, 30, 64, 130})
         expect_right(model_of(width), {2, 3, 9, width});
     expect_right(model_of(128), {1, 2, 33, 128}, {0, 2, 1, 3});
+    for (int64_t heads : {8, 19}) // of which a thread turns several
+        expect_right(model_of(32), {2, heads, 9, 40});
     for (auto [dim, width] : {std::pair<int64_t, int64_t>{64, 32}, {7, 4}, {81, 80}})
         expect_right(model_of(width), {1, 2, 9, dim});
 }
@@ -350,7 +352,7 @@ TEST_P(CudaRotary, ScalingsSectionsAndAxes) {
 }
 
 TEST_P(CudaRotary, InPlace) {
-    const Tensor<float> drawn({2, 3, 9, 20});
+    const Tensor<float> drawn({2, 11, 9, 20});
     random.fill_normal(drawn);
     const TypedTensor x(type(), drawn), y(type(), drawn.extent);
     RotaryOptions how;

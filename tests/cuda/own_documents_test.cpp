@@ -1,13 +1,13 @@
 // Kernels of attune_add_kernel(DEVICE cuda) with documents: right for any ids, and blocks of keys of other documents are skipped.
+#include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <functional>
-#include <regex>
 
 #include "attention_kernel_test.h"
 #include "own_cuda_choice_kernel.h"
 #include "own_documents_kernels.h"
+#include "schedules/cuda/block_sizes.h"
 
 namespace attune::test {
 namespace {
@@ -31,22 +31,13 @@ protected:
         return p;
     }
 
-    /** Warp instructions of a run, in kernels whose name has `part`. */
-    double count(const AttentionProblem &p, const std::string &part = "") {
-        setenv("ATTUNE_EMULATOR_COUNT", "1", 1);
-        ::testing::internal::CaptureStderr();
-        const Status status = run(p).status;
-        const std::string said = ::testing::internal::GetCapturedStderr();
-        unsetenv("ATTUNE_EMULATOR_COUNT");
-        EXPECT_TRUE(status.ok()) << status.message;
-        double sum = 0;
-        const std::regex counted(": \\w*" + part + "\\w*: ([0-9]+) warp instructions");
-        for (auto found = std::sregex_iterator(said.begin(), said.end(), counted); found != std::sregex_iterator(); ++found)
-            sum += std::stod((*found)[1]);
-        return sum;
-    }
-
     bool is(const char *schedule) const { return std::string(kernel().schedule) == schedule; }
+
+    schedules::CudaBlock block_of_kernel() const {
+        const int head_dim = static_cast<int>(kernel().head_dim);
+        if (is("mma")) return schedules::mma_block(head_dim);
+        return is("wgmma") ? schedules::wgmma_block(head_dim) : schedules::simt_block(head_dim);
+    }
 
 private:
     void SetUp() override {
@@ -94,15 +85,19 @@ TEST_P(CudaDocuments, WhatOtherDocumentsHoldDoesNotShow) {
     }
 }
 
-/** Tiles of 64 or 128 queries are multiples of what documents begin at. As many blocks are masked in part under one document of 1024 tokens
- * as under several, those on the diagonal; the others are fewer the more documents there are. Without order all blocks are masked. */
+/** Documents begin at multiples of tiles. As many blocks are masked in part under one document of 1024 tokens as under several, those on
+ * the diagonal; the others are fewer the more documents there are. Without order all blocks are masked. */
 TEST_P(CudaDocuments, BlocksOfOthersAreSkippedAndFullOnesEvaluateNoMask) {
     if (is("split_kv")) GTEST_SKIP() << "a tile of it has queries of a few tokens";
-    const int64_t tokens = 1024, tiles = tokens / (is("wgmma") ? 128 : 64);
-    const auto counted = [&](const Ids &id) { return count(documents_problem(tokens, tokens, 1, 1, id)); };
+    if (!counts_instructions()) GTEST_SKIP() << "the emulator alone counts instructions";
+    const schedules::CudaBlock block = block_of_kernel();
+    const int64_t tokens = 1024, side = std::max(block.queries, block.keys), squares = tokens / side;
+    const auto counted = [&](const Ids &id) { return warp_instructions(documents_problem(tokens, tokens, 1, 1, id)); };
     const auto of = [&](int64_t documents) { return counted([=](int64_t, int64_t t) { return t / (tokens / documents); }); };
-    const auto full_blocks = [&](int64_t documents) { return double(tiles * (tiles / documents - 1) / 2); };
-    const double one = of(1), two = of(2), many = of(tiles), mixed = counted([](int64_t, int64_t t) { return t % 2; });
+    const auto full_blocks = [&](int64_t documents) {
+        return double(squares * (squares / documents - 1) / 2) * double(side / block.queries * (side / block.keys));
+    };
+    const double one = of(1), two = of(2), many = of(squares), mixed = counted([](int64_t, int64_t t) { return t % 2; });
     const double full = (one - two) / (full_blocks(1) - full_blocks(2)), partial = (mixed - many) / full_blocks(1);
     EXPECT_NEAR((two - many) / full_blocks(2), full, 0.02 * full);
     EXPECT_LT(full, (is("simt") ? 1.0 : 0.5) * partial);
@@ -112,10 +107,11 @@ TEST_P(CudaDocuments, BlocksOfOthersAreSkippedAndFullOnesEvaluateNoMask) {
 /** Of a few queries, which are of the last of 8 documents. */
 TEST_P(CudaDocuments, ChunksOfOthersAreLeftOut) {
     if (!is("split_kv")) GTEST_SKIP() << "has no chunks";
+    if (!counts_instructions()) GTEST_SKIP() << "the emulator alone counts instructions";
     const auto counted = [&](int64_t documents) {
         AttentionProblem p = documents_problem(4, 1024, 1, 1, [=](int64_t, int64_t t) { return t / (1024 / documents); });
         p.query_documents = ids(1, 4, [=](int64_t, int64_t) { return documents - 1; }), p.offset = 1020;
-        return count(p, "chunk_state");
+        return warp_instructions(p, "chunk_state");
     };
     EXPECT_LT(counted(8), 0.4 * counted(1));
 }

@@ -1,8 +1,6 @@
 // Kernels of attune_add_kernel(DEVICE cuda): what is compiled in means what the same text means at run time on the CPU.
 #include <array>
 #include <cmath>
-#include <cstdlib>
-#include <regex>
 
 #include "attention_kernel_test.h"
 #include "own_cuda_data_kernel.h"
@@ -23,16 +21,7 @@ protected:
     /** Warp instructions of a run of as many queries as keys. */
     double count(int64_t tokens, int32_t first) {
         params = {first};
-        const AttentionProblem p = pattern_problem(tokens, tokens);
-        setenv("ATTUNE_EMULATOR_COUNT", "1", 1);
-        ::testing::internal::CaptureStderr();
-        const Status status = run(p).status;
-        const std::string said = ::testing::internal::GetCapturedStderr();
-        unsetenv("ATTUNE_EMULATOR_COUNT");
-        EXPECT_TRUE(status.ok()) << status.message;
-        std::smatch found;
-        EXPECT_TRUE(std::regex_search(said, found, std::regex(": ([0-9]+) warp instructions"))) << said;
-        return found.empty() ? 0 : std::stod(found[1]);
+        return warp_instructions(pattern_problem(tokens, tokens));
     }
 
 private:
@@ -77,16 +66,18 @@ TEST_P(CudaOwnPattern, WhatIsAttendedShows) {
     EXPECT_TRUE(agrees(got.out, attention_in_double(p).out, {0.05}, 0.2));
 }
 
-/** Blocks are 64 x 64. With n tiles the window has 2 n - 1 of them, all masked in part, and the triangle n of such and n (n - 1) / 2 full
- * ones. A window and the first keys have n - 2 more than the window, with as many between as would fill the triangle: these are left out.
- */
+/** Tiles of 128 queries, blocks of 32 keys: four of these lie on a tile's diagonal, all masked in part, as are the two that a window of 40
+ * reaches back. All keys before a query are full blocks beside the diagonal's, 64 more for 1024 tokens than for 512 and 512. A window and
+ * the first keys have one block a tile more than the window, but for the first tile, with as many between as would be full: these are left
+ * out. */
 TEST_P(CudaOwnPattern, BlocksBetweenAreSkippedAndFullOnesEvaluateNoMask) {
-    const double window = count(1024, 0), partial = window - 2 * count(512, 0);
+    if (!counts_instructions()) GTEST_SKIP() << "the emulator alone counts instructions";
+    const double window = count(1024, 0), partial = (window - 2 * count(512, 0)) / 2;
     const double full = (count(1024, 1024) - 2 * count(512, 512)) / 64;
     EXPECT_LT(full, 0.7 * partial);
     const double between = count(1024, 4) - window;
-    EXPECT_GT(between, 14 * full);
-    EXPECT_LT(between, 18 * partial);
+    EXPECT_GT(between, 7 * full);
+    EXPECT_LT(between, 9 * partial);
 }
 
 TEST_P(CudaOwnPattern, WrongArguments) {

@@ -55,7 +55,7 @@ class Explain(Cuda):
 
     def test_blocks_are_those_of_the_kernel(self):
         self.need("attention")
-        wanted = {"simt": (64, 64), "mma": (64, 64), "wgmma": (128, 128)}
+        wanted = {"simt": (64, 64), "mma": (128, 32), "wgmma": (128, 64)}
         for dtype in {kernel["dtype"] for kernel in self.list["kernels"] if kernel["operation"] == "attention"}:
             report = json.loads(self.run_well("explain", "causal", "--queries", 300, "--keys", 300, "--device", "cuda", "--dtype", dtype, "--json"))
             queries, keys = wanted[report["kernel"].split("_")[1]]

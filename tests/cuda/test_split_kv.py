@@ -14,13 +14,13 @@ from npy import Array  # noqa: E402
 
 KERNELS = pathlib.Path(sys.argv.pop(2))
 KEYS, DIM = 2048, 64
-STEP, WARP, WORD = 64, 32, 16  # keys a step, threads, bytes that a thread reads at once
+WARP, WORD = 32, 16  # threads, bytes that a thread reads at once
 ROWS = 16  # of a tile
 
 
 def step_of(dim):
-    """As mma_blocking in schedules/cuda/attention_mma.cpp."""
-    return STEP if dim <= 128 else STEP // 2 if dim <= 192 else STEP // 4
+    """Keys, as split_kv_block in schedules/cuda/block_sizes.h."""
+    return 32 if dim <= 192 else 16
 
 
 class Reading(command.CommandTest):
@@ -45,7 +45,7 @@ class Reading(command.CommandTest):
 
     def test_query_heads_share_it(self):
         alone = self.count(1)
-        self.assertGreater(alone, KEYS // STEP * 2 * STEP * DIM * 2 // (WARP * WORD))
+        self.assertGreater(alone, 2 * KEYS * DIM * 2 // (WARP * WORD))
         for heads in 4, ROWS:
             self.assertLess(self.count(heads), alone * 1.15, heads)  # more rows' states are stored
         self.assertGreater(self.count(ROWS + 1), alone * 1.9)  # a second tile
