@@ -61,7 +61,7 @@ struct FragmentAttention {
     // Those of queries and keys aren't made by warpgroups, those of values only for values that aren't finite.
     Halide::Func query_fragment, key_fragment, value_fragment; // (register, q, g, ...)
     Halide::Func score;                                        // (r, q, g, key tile, row tile, warp, step, tile, head, batch)
-    Halide::Func hidden_row;                                   // i32 (q, g, warp, step, tile, head, batch): g, which the compiler can't see
+    Halide::Func hidden_row;                                   // i32 (q, g, warp, step, tile, head, batch): g, hidden unless split
     Halide::Func lane_maximum;                                 // (half, q, g, row tile, warp, step, tile, head, batch)
     Halide::Func state;                                        // (slot, q, g, warp, tile, head, batch): see slots in the .cpp
     // Where a block isn't attended to by every row: whether some of its values isn't finite, and then which outputs such values reach.

@@ -33,6 +33,7 @@ void FragmentDeclaration::declare_score() {
     scored.where(scored.z != alibi_part || in.use_alibi != 0);
     scored.where(scored.z != bias_part || in.use_bias != 0);
     // Once a step: what scores and masks make of a row isn't made before the loop, where it would wait in registers, nor for each element.
+    // A chunk has few steps, and so nothing to win by it.
     made.hidden_row(q, g, warp, step, tile, head, batch) = in.split() ? Expr(g) : warp::opaque(g);
     const Expr hidden_row = Halide::unsafe_promise_clamped(made.hidden_row(q, g, warp, step, tile, head, batch), 0, 7);
     score(scored.x, scored.y) = changed_score(score(scored.x, scored.y), scored.z, element_cell(scored.x, scored.y, hidden_row));

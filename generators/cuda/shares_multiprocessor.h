@@ -7,7 +7,8 @@ namespace attune::generators {
 class SharesMultiprocessor {
 public:
     virtual ~SharesMultiprocessor() = default;
-    /** How many thread blocks a multiprocessor must have registers for, 1 or more. For generators with all parameters set. */
+    /** How many thread blocks a multiprocessor must have registers for, 1 or more; of several each has copies come before its products. For
+     * generators with all parameters set. */
     virtual int blocks_per_multiprocessor() const = 0;
 };
 

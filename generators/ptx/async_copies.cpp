@@ -41,6 +41,8 @@ bool writes_memory(const Instruction &instruction) {
     return writes && !instruction.has("local") && !instruction.has("param");
 }
 
+bool is_ordered(const Instruction &instruction) { return is_other_access(instruction) || writes_memory(instruction); }
+
 int make_copies_async(Kernel &kernel, int stages) {
     const int copies = pair_copies(kernel, stages);
     if (copies == 0) return 0;

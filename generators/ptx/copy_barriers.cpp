@@ -7,9 +7,6 @@ namespace attune::ptx {
 
 namespace {
 
-/** What barriers order, apart from copies. */
-bool is_ordered(const Instruction &instruction) { return is_other_access(instruction) || writes_memory(instruction); }
-
 EffectOf effect_of(const Body &body, bool copies_too) {
     return [&body, copies_too](size_t i) {
         if (is_barrier(body[i])) return Effect::clears;

@@ -1,4 +1,4 @@
-// The steps of make_copies_async.
+// The steps of make_copies_async, and of what comes after it.
 #pragma once
 
 #include "body.h"
@@ -12,6 +12,8 @@ bool is_barrier(const Instruction &instruction);
 /** Reads or writes shared memory, or may, other than by an asynchronous copy. */
 bool is_other_access(const Instruction &instruction);
 bool writes_memory(const Instruction &instruction);
+/** What barriers order, apart from copies. */
+bool is_ordered(const Instruction &instruction);
 
 /** Turns pairs of a load and a store into copies. Returns how many. */
 int pair_copies(Kernel &kernel, int stages);

@@ -52,13 +52,13 @@ public:
     /** A barrier that only closes copies, where the loop has one more, at the end of what it reads; or the size of the body. */
     size_t find_early() const {
         if (stages_ == 1 || !flow_.is_reducible()) return body_.size();
-        const std::vector<char> read = true_before(flow_, body_.size(), [&](size_t i) {
+        const std::vector<char> ordered = true_before(flow_, body_.size(), [&](size_t i) {
             if (is_barrier(body_[i])) return Effect::clears;
-            return is_other_access(body_[i]) ? Effect::sets : Effect::none;
+            return is_ordered(body_[i]) ? Effect::sets : Effect::none;
         });
         for (const auto &[barrier, left] : left_) {
             const Loop *const loop = loop_of(barrier);
-            if (!loop || read[barrier] || !is_first_of_two(*loop, barrier)) continue;
+            if (!loop || ordered[barrier] || !is_first_of_two(*loop, barrier)) continue;
             bool warms_up = false;
             if (may_stay_in_flight(*loop, {barrier}, warms_up) && !warms_up) return barrier;
         }
@@ -106,13 +106,23 @@ private:
         return block == loop.header || !flow_.reached(loop, loop.header, block)[loop.header];
     }
 
-    /** Whether every iteration has this barrier and then another, and none else outside of inner loops. */
+    /** Whether every iteration has this barrier and then, before the loop can be left, another as the next; and none else but before. */
     bool is_first_of_two(const Loop &loop, size_t barrier) const {
         std::vector<size_t> others;
         for (size_t i = 0; i < body_.size(); ++i)
             if (i != barrier && is_barrier(body_[i]) && loop_of(i) == &loop) others.push_back(i);
-        return others.size() == 1 && is_in_every_iteration(loop, barrier) && is_in_every_iteration(loop, others[0]) &&
-               comes_before(barrier, others[0]);
+        if (others.size() != 1 || !is_in_every_iteration(loop, barrier) || !is_in_every_iteration(loop, others[0])) return false;
+        const size_t first = flow_.block_of(barrier), last = flow_.block_of(others[0]);
+        if (first == last) return barrier < others[0];
+        if (!flow_.dominates(first, last)) return false;
+        std::vector<char> between = flow_.reached(loop, first, last);
+        between[first] = 1;
+        for (size_t i = 0; i < body_.size(); ++i)
+            if (i != barrier && between[flow_.block_of(i)] && is_barrier(body_[i])) return false; // of an inner loop
+        for (size_t block = 0; block < between.size(); ++block)
+            for (size_t next : flow_.blocks()[block].successors)
+                if (between[block] && !loop.contains[next]) return false;
+        return true;
     }
 
     bool comes_before(size_t a, size_t b) const {

@@ -18,15 +18,7 @@ namespace {
 constexpr size_t none = static_cast<size_t>(-1);
 
 /** Whether it can as well run later, or in two places: it only computes, or reads what never changes. */
-bool may_wait(const Body &body, size_t i) {
-    const Instruction &instruction = body[i];
-    if (!instruction.is_code() || !instruction.guard.empty() || body.ends_block(i) || body.defines(i).empty()) return false;
-    if (instruction.is("ld")) return instruction.has("nc") || instruction.has("param");
-    for (const char *opcode :
-         {"ldu", "atom", "ldmatrix", "wgmma", "shfl", "vote", "match", "activemask", "redux", "bar", "barrier", "cp", "fence", "membar"})
-        if (instruction.is(opcode)) return false;
-    return true;
-}
+bool may_wait(const Body &body, size_t i) { return follows_from_operands(body[i]) && !body.ends_block(i) && !body.defines(i).empty(); }
 
 /** The copies of [begin, end), and what is computed there for them alone. */
 std::set<size_t> copying(const Body &body, size_t begin, size_t end) {
@@ -35,7 +27,7 @@ std::set<size_t> copying(const Body &body, size_t begin, size_t end) {
         int reads = 0;
         for (size_t i : found)
             reads += static_cast<int>(std::count(body.reads(i).begin(), body.reads(i).end(), reg));
-        return reads == body.uses_of(reg);
+        return reads > 0 && reads == body.uses_of(reg);
     };
     for (size_t i = end; i-- > begin;)
         if (is_copy(body[i]) || (may_wait(body, i) && std::all_of(body.defines(i).begin(), body.defines(i).end(), is_for_copies)))
@@ -53,14 +45,14 @@ size_t wait_for_products(const Body &body, size_t begin, size_t end) {
     return none;
 }
 
-/** Whether the instructions `moved` read the same at `end`, and may pass what stands before it. */
+/** Whether the instructions `moved` read and write the same at `end`, and may pass what stands before it. */
 bool can_move(const Body &body, const std::set<size_t> &moved, size_t end) {
     for (size_t i = *moved.begin(); i < end; ++i) {
         if (moved.count(i)) continue;
         if (is_barrier(body[i]) || writes_memory(body[i])) return false;
         for (const std::string &reg : body.defines(i))
             for (size_t k : moved)
-                if (k < i && body.reads(k, reg)) return false;
+                if (body.defines(k, reg) || (k < i && body.reads(k, reg))) return false;
     }
     return true;
 }

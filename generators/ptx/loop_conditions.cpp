@@ -32,16 +32,9 @@ private:
         const auto found = definitions_.find(reg);
         if (found == definitions_.end()) return true;
         const size_t at = found->second[0];
-        if (found->second.size() > 1 || !depends_on_operands_only(body_[at])) return false;
+        if (found->second.size() > 1 || !follows_from_operands(body_[at])) return false;
         const std::vector<std::string> &reads = body_.reads(at);
         return std::all_of(reads.begin(), reads.end(), [&](const std::string &read) { return holds(read); });
-    }
-
-    static bool depends_on_operands_only(const Instruction &instruction) {
-        if (!instruction.is_code() || !instruction.guard.empty()) return false;
-        for (const char *opcode : {"ld", "ldu", "atom", "ldmatrix", "shfl", "vote", "match", "activemask", "redux", "bar", "barrier"})
-            if (instruction.is(opcode)) return instruction.is("ld.param");
-        return true;
     }
 
     const Body &body_;

@@ -176,6 +176,14 @@ bool ends_block(const Instruction &instruction) {
     return opcode && opcode->branches;
 }
 
+bool follows_from_operands(const Instruction &instruction) {
+    if (!instruction.is_code() || !instruction.guard.empty()) return false;
+    if (instruction.is("ld")) return instruction.has("param") || instruction.has("nc");
+    for (const char *opcode : {"ldu", "atom", "ldmatrix", "mma", "wgmma", "shfl", "vote", "match", "activemask", "redux", "bar", "barrier"})
+        if (instruction.is(opcode)) return false;
+    return true;
+}
+
 bool accesses_shared(const Instruction &instruction) {
     if (!instruction.is_code()) return false;
     if (instruction.is("attune.shared_address") || instruction.is("wgmma.mma_async")) return true;

@@ -30,6 +30,9 @@ void append_registers(const Operand &operand, std::vector<std::string> &register
 /** Whether a straight run of instructions ends here: a label, a branch or an exit. */
 bool ends_block(const Instruction &instruction);
 
+/** Whether what it gives follows from its operands, or is read where nothing ever changes: not of other threads, nor of other memory. */
+bool follows_from_operands(const Instruction &instruction);
+
 /** Whether it reads or writes shared memory by address; ld.param and the like do not. */
 bool accesses_shared(const Instruction &instruction);
 

@@ -13,7 +13,7 @@ dsl::FragmentBlocking wgmma_blocking(int head_dim) {
     blocking.head_dim = blocking.value_dim = head_dim;
     blocking.warpgroups = true, blocking.warps = wgmma_block(head_dim).queries / 16;
     blocking.keys = wgmma_block(head_dim).keys;
-    blocking.blocks = head_dim == 64 ? 2 : 1;
+    blocking.blocks = wgmma_shares(head_dim) ? 2 : 1;
     return blocking;
 }
 

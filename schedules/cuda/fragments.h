@@ -15,7 +15,7 @@ void mma_attention(const dsl::FragmentAttention &a);
 /** Applied by mma_attention. */
 dsl::FragmentBlocking wgmma_blocking(int head_dim);
 
-/** As mma, with one warp. */
+/** Applied by split_kv_attention: a warp of 16 rows. */
 dsl::FragmentBlocking split_kv_blocking(int head_dim);
 void split_kv_attention(const dsl::FragmentAttention &a);
 

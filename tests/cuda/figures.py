@@ -37,8 +37,8 @@ What ptxas says of each kernel, and what its machine code holds, for the lowest 
 sm_90a are for that alone. `tests/cuda/figures.py --write` wrote it with ptxas {ptxas} and nvdisasm {nvdisasm}. The test `cuda.figures` makes
 the figures again and, where ptxas is of that version, compares them. With any version it fails where a kernel spills, has a stack, uses local
 memory or calls, where the loop has fewer tensor-core instructions (HMMA) than the schedule implies, or another number of those of a
-warpgroup (HGMMA), where a step takes another number of exponentials (MUFU) than it has scores, where attention takes more registers than the
-thread blocks that are to share a multiprocessor leave it, and where for heads of 128 the shortest way through a step has more than {longest} instructions. To write the table anew, of the kernels in a build:
+warpgroup (HGMMA), where a step takes another number of exponentials (MUFU) than it has scores, where attention by `wgmma` with heads of 64
+takes more registers than two thread blocks leave each other, and where for heads of 128 the shortest way through a step has more than {longest} instructions. To write the table anew, of the kernels in a build:
 
     python3 tests/cuda/figures.py --ptxas PTXAS --nvdisasm NVDISASM --write docs/cuda_figures.md build/release/kernels
 
@@ -127,12 +127,13 @@ def census_figures(sass, variant=""):
 
 def ways(kernel, row):
     """Counts of the shortest way through the loop that has both products, and of that which rescales: a maximum of four lanes is of each of a
-    lane's two rows. All 0 for kernels without products."""
+    lane's rows, two of a tile. All 0 for kernels without products."""
     products = {"HMMA": tensor_instructions(row)[0]}
     if of_warpgroups(row):
         products = {"HGMMA": implied_warpgroup_instructions(row)}
+    tiles = split_or_mma(row)[2] if split_or_mma(row) else 1
     loop = kernel.hottest_loop() if any(products.values()) else range(0)
-    return [cuda_census.count(kernel.shortest_way(loop, wanted)) for wanted in (products, {**products, "SHFL": 4})]
+    return [cuda_census.count(kernel.shortest_way(loop, wanted)) for wanted in (products, {**products, "SHFL": 4 * tiles})]
 
 
 def short(kernel):
@@ -212,11 +213,8 @@ def tensor_instructions(row):
 
 
 def most_registers(row):
-    """Of a thread, where as many blocks share a multiprocessor as the schedule says: two of 128 threads by mma, and of 256 by wgmma for heads of
-    64; no limit for other kernels."""
-    threads = {"mma": 128, "wgmma": 256}
-    found = re.fullmatch(r"attention_(mma_b?f16_d\d+|wgmma_b?f16_d64)", row["variant"])
-    return min(255, REGISTERS // (2 * threads[row["variant"].split("_")[1]])) if found else 255
+    """Of a thread: where two blocks of 256 by wgmma are to share a multiprocessor half of what there is for one, else as many as there are."""
+    return REGISTERS // (2 * 256) if re.fullmatch(r"attention_wgmma_b?f16_d64", row["variant"]) else 255
 
 
 def implied_warpgroup_instructions(row):

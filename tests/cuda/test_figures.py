@@ -45,11 +45,11 @@ class Reading(unittest.TestCase):
     def test_ways(self):
         products = "".join("        /*0000*/                   HMMA.16816.F32 R4, R8, R12, R4 ;\n" for _ in range(68))
         sass = ("\t.section\t.text._kernel_a,\"ax\",@progbits\n.L_x_0:\n" + products + "        /*0010*/               @P0 BRA `(.L_x_1) ;\n" +
-                "        /*0020*/                   SHFL.BFLY PT, R0, R1, 0x1, 0x1f ;\n" * 4 + ".L_x_1:\n" +
+                "        /*0020*/                   SHFL.BFLY PT, R0, R1, 0x1, 0x1f ;\n" * 8 + ".L_x_1:\n" +
                 "        /*0030*/               @P1 BRA `(.L_x_0) ;\n")
         read = figures.census_figures(sass, "attention_mma_bf16_d64")["_kernel_a"]
         self.assertEqual((read["HMMA on the shortest way"], read["instructions on the shortest way"], read["instructions where it rescales"]),
-                         (68, 70, 74))
+                         (68, 70, 78))
         self.assertEqual(figures.census_figures(sass, "softmax_simt_f32")["_kernel_a"]["instructions on the shortest way"], 0)
 
     def test_names(self):
@@ -101,10 +101,6 @@ class Limits(unittest.TestCase):
             self.expect(f"{length} instructions on the shortest way; the limit is 450", **held, **{"instructions on the shortest way": length})
 
     def test_registers(self):
-        for head_dim, (executed, least) in {64: (68, 104), 128: (132, 200), 192: (98, 148)}.items():
-            held = {"variant": f"attention_mma_bf16_d{head_dim}", "HMMA in loop": least, "HMMA on the shortest way": executed,
-                    "instructions on the shortest way": 450}
-            self.assertEqual(list(figures.faults(row(**held, registers=255))), [])
         held = {"variant": "attention_wgmma_bf16_d64", "HGMMA in loop": 8, "HMMA in loop": 32}
         self.assertEqual(list(figures.faults(row(**held, registers=128))), [])
         self.expect("129 registers; the limit is 128", **held, registers=129)

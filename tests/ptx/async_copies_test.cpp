@@ -28,6 +28,12 @@ std::string loop(const std::string &copies, const std::string &work = read_share
            "mov.b64 %rd1, %rd2;\nadd.s32 %r7, %r7, 1;\nsetp.ne.s32 %p1, %r7, %r6;\n@%p1 bra $L__1;\n";
 }
 
+/** A loop that first reads what the iteration before copied. */
+std::string rotated() {
+    return "mov.b64 %rd1, 0;\n$L__1:\n" + std::string(read_shared) + barrier + "xor.b64 %rd1, %rd1, 4096;\n" + copy("%rd1", "%rd3") +
+           barrier + "setp.ne.s32 %p1, %r7, %r6;\n@%p1 bra $L__1;\n";
+}
+
 TEST(AsyncCopies, PairLoadsAndStores) {
     EXPECT_EQ(rewritten(copy("%rd1", "%rd3+16") + barrier + read_shared),
               "mov.u64 %attune_shared, attune_shared;\ncp.async.cg.shared.global [%rd1_shared], [%rd3+16], 16;\ncp.async.commit_group;\n"
@@ -83,20 +89,21 @@ TEST(AsyncCopies, StayInFlightInALoop) {
 }
 
 TEST(AsyncCopies, KeepBothBarriersOfALoop) {
+    const auto barriers = [](const std::string &text, int n) { return lines_with("bar.sync", rewritten(text, stages(n))); };
     const std::string two = loop(copy("%rd2", "%rd3"));
-    EXPECT_EQ(lines_with("bar.sync", rewritten(two, stages(1))), 2); // read at once
-    EXPECT_EQ(lines_with("cp.async.wait_group 1;",
-                         rewritten(loop(copy("%rd2", "%rd3"), read_shared + (barrier + std::string(read_shared))), stages(2))),
-              1);
-    // The second comes after what the next iteration reads.
-    const std::string rotated = "mov.b64 %rd1, 0;\n$L__1:\n" + std::string(read_shared) + barrier + "xor.b64 %rd1, %rd1, 4096;\n" +
-                                copy("%rd1", "%rd3") + barrier + "setp.ne.s32 %p1, %r7, %r6;\n@%p1 bra $L__1;\n";
-    EXPECT_EQ(lines_with("bar.sync", rewritten(rotated, stages(2))), 2);
-    // Some iterations end without it.
-    const std::string some = loop(copy("%rd2", "%rd3"), read_shared + std::string("setp.ne.s32 %p2, %r7, 5;\n@%p2 bra $L__3;\n"));
-    std::string skipping = some;
-    skipping.replace(skipping.find("mov.b64 %rd1, %rd2"), 0, "$L__3:\n");
-    EXPECT_EQ(lines_with("bar.sync", rewritten(skipping, stages(2))), 2);
+    EXPECT_EQ(barriers(two, 1), 2); // read at once
+    EXPECT_EQ(barriers(two, 2), 1);
+    EXPECT_EQ(barriers(rotated(), 2), 2); // the second comes after what the next iteration reads
+    EXPECT_EQ(barriers(loop(copy("%rd2", "%rd3"), read_shared + (barrier + std::string(read_shared))), 2), 3); // a third between
+    EXPECT_EQ(barriers(loop(copy("%rd2", "%rd3") + "st.global.b32 [%rd8], %r1;\n"), 2), 2);                    // it orders what is stored
+    // The loop is left between them, an inner loop has one, or some iterations end without the second.
+    const std::string leaves = "setp.eq.s32 %p2, %r7, 5;\n@%p2 bra $L__3;\n", begin = "mov.b64 %rd1, %rd2";
+    EXPECT_EQ(barriers(loop(copy("%rd2", "%rd3"), read_shared + leaves) + "$L__3:\n", 2), 2);
+    const std::string inner = "$L__4:\n" + std::string(barrier) + read_shared + "setp.ne.s32 %p3, %r8, %r9;\n@%p3 bra $L__4;\n";
+    EXPECT_EQ(barriers(loop(copy("%rd2", "%rd3"), inner), 2), 3);
+    std::string skipping = loop(copy("%rd2", "%rd3"), read_shared + leaves);
+    skipping.insert(skipping.find(begin), "$L__3:\n");
+    EXPECT_EQ(barriers(skipping, 2), 2);
 }
 
 TEST(AsyncCopies, MergeBarriersBetweenCopies) {
@@ -115,10 +122,8 @@ TEST(AsyncCopies, CountTheGroupsOfAnIteration) {
 }
 
 TEST(AsyncCopies, WaitEarlierIfTheLoopReadsFirst) {
-    const std::string rotated = "mov.b64 %rd1, 0;\n$L__1:\n" + std::string(read_shared) + barrier + "xor.b64 %rd1, %rd1, 4096;\n" +
-                                copy("%rd1", "%rd3") + barrier + "setp.ne.s32 %p1, %r7, %r6;\n@%p1 bra $L__1;\n";
-    EXPECT_EQ(lines_with("cp.async.wait_group 0;", rewritten(rotated, stages(2))), 1);
-    EXPECT_EQ(lines_with("cp.async.wait_group 1;", rewritten(rotated, stages(3))), 1);
+    EXPECT_EQ(lines_with("cp.async.wait_group 0;", rewritten(rotated(), stages(2))), 1);
+    EXPECT_EQ(lines_with("cp.async.wait_group 1;", rewritten(rotated(), stages(3))), 1);
 }
 
 TEST(AsyncCopies, LeaveTilesWithOnePlaceToThePlainWay) {

@@ -54,21 +54,32 @@ TEST(DelayCopies, ButNotWhatOthersRead) {
     EXPECT_EQ(lines_with("cp.async.cg", read), 2) << read;
 }
 
+TEST(DelayCopies, OnTheOtherSideOfABranch) {
+    std::string inverse = loop(address + copy, products + wait);
+    inverse.replace(inverse.find("@%p2"), 4, "@!%p2");
+    EXPECT_EQ(lines_with("@%p2 bra $attune_products_", rewritten(inverse, two_stages())), 1);
+}
+
 TEST(DelayCopies, StayWhereTheyCannotMove) {
+    const std::string second_way = "setp.eq.s32 %p3, %r7, 3;\n@%p3 bra $L__5;\n";
     const std::string others[] = {
-        loop(address + copy, "add.s64 %rd4, %rd4, 8;\n" + products + wait), // what the address is made of changes
-        loop(address + copy, "add.f32 %r1, %r2, %r3;\n"),                   // no products
-        loop(address + copy, "@%p3 bra $L__2;\n" + products + wait),        // another way past them
-        loop(address + copy, "bar.sync 0;\n" + products + wait),            // read at once
+        loop(address + copy, "add.s64 %rd4, %rd4, 8;\n" + products + wait),              // what the address is made of changes
+        loop("mov.b64 %rd3, %rd4;\n@%p3 mov.b64 %rd3, %rd5;\n" + copy, products + wait), // one that can't move writes it, too
+        loop(address + copy, "add.f32 %r1, %r2, %r3;\n"),                                // no products
+        loop(address + copy, "@%p3 bra $L__2;\n" + products + wait),                     // another way past them
+        loop(address + copy, "$L__5:\n" + products + wait + second_way),                 // another way to them
     };
     for (const std::string &text : others) {
         const std::string after = rewritten(text, two_stages());
         EXPECT_EQ(lines_with("cp.async.cg", after), 1) << after;
         EXPECT_EQ(lines_with("attune_products", after), 0) << after;
     }
-    RewriteOptions one = two_stages();
-    one.stages = 1;
-    EXPECT_EQ(lines_with("cp.async.cg", rewritten(loop(address + copy, products + wait), one)), 1);
+    RewriteOptions options = two_stages();
+    options.stages = 1;
+    EXPECT_EQ(lines_with("cp.async.cg", rewritten(loop(address + copy, products + wait), options)), 1);
+    options = two_stages();
+    options.blocks_per_sm = 2; // others multiply meanwhile
+    EXPECT_EQ(lines_with("cp.async.cg", rewritten(loop(address + copy, products + wait), options)), 1);
 }
 
 } // namespace
