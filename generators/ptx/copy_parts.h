@@ -21,7 +21,7 @@ int pair_copies(Kernel &kernel, int stages);
 /** Erases barriers between copies, which order nothing that is read, and barriers after barriers. */
 void merge_copy_barriers(Kernel &kernel);
 
-/** Erases a loop's barriers that come between copies for later iterations and what this one reads, where the loop has others. */
+/** Erases barriers between copies for later iterations of a loop and what this one reads, where the loop's other barrier can close them. */
 void merge_early_barriers(Kernel &kernel, int stages);
 
 /** Closes groups of copies at the barriers and waits for them; see copy_waits.cpp. */

@@ -106,15 +106,15 @@ private:
         return block == loop.header || !flow_.reached(loop, loop.header, block)[loop.header];
     }
 
-    /** Whether every iteration has this barrier and then, before the loop can be left, another as the next; and none else but before. */
+    /** Whether every iteration has this barrier and, as the next before the loop can be left, one other, and the loop has no more. */
     bool is_first_of_two(const Loop &loop, size_t barrier) const {
         std::vector<size_t> others;
         for (size_t i = 0; i < body_.size(); ++i)
             if (i != barrier && is_barrier(body_[i]) && loop_of(i) == &loop) others.push_back(i);
         if (others.size() != 1 || !is_in_every_iteration(loop, barrier) || !is_in_every_iteration(loop, others[0])) return false;
+        if (!comes_before(barrier, others[0])) return false;
         const size_t first = flow_.block_of(barrier), last = flow_.block_of(others[0]);
-        if (first == last) return barrier < others[0];
-        if (!flow_.dominates(first, last)) return false;
+        if (first == last) return true;
         std::vector<char> between = flow_.reached(loop, first, last);
         between[first] = 1;
         for (size_t i = 0; i < body_.size(); ++i)

@@ -16,8 +16,9 @@ struct RewriteOptions {
     int stages = 1;
     bool async_copies = true;           // copies of 16 bytes from global to shared memory become cp.async, from sm_80 on
     std::map<std::string, int> threads; // threads of a block by kernel; a kernel that isn't named gets no .maxntid
-    int blocks_per_sm =
-        1; // how many blocks a multiprocessor must have registers for, where `threads` names the kernel; with one, copies wait
+    // How many blocks a multiprocessor must have registers for, where `threads` names the kernel. With one, copies wait for products to
+    // begin.
+    int blocks_per_sm = 1;
 };
 
 /** The text with warp operations as instructions, asynchronous copies, shared memory relative to attune_shared, and the header for the

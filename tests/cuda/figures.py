@@ -38,7 +38,8 @@ sm_90a are for that alone. `tests/cuda/figures.py --write` wrote it with ptxas {
 the figures again and, where ptxas is of that version, compares them. With any version it fails where a kernel spills, has a stack, uses local
 memory or calls, where the loop has fewer tensor-core instructions (HMMA) than the schedule implies, or another number of those of a
 warpgroup (HGMMA), where a step takes another number of exponentials (MUFU) than it has scores, where attention by `wgmma` with heads of 64
-takes more registers than two thread blocks leave each other, and where for heads of 128 the shortest way through a step has more than {longest} instructions. To write the table anew, of the kernels in a build:
+takes more registers than two thread blocks leave each other, and where for heads of 128 the shortest way through a step has more than
+{longest} instructions. To write the table anew, of the kernels in a build:
 
     python3 tests/cuda/figures.py --ptxas PTXAS --nvdisasm NVDISASM --write docs/cuda_figures.md build/release/kernels
 
@@ -129,11 +130,10 @@ def ways(kernel, row):
     """Counts of the shortest way through the loop that has both products, and of that which rescales: a maximum of four lanes is of each of a
     lane's rows, two of a tile. All 0 for kernels without products."""
     products = {"HMMA": tensor_instructions(row)[0]}
-    if of_warpgroups(row):
+    if by_warpgroups(row):
         products = {"HGMMA": implied_warpgroup_instructions(row)}
-    tiles = split_or_mma(row)[2] if split_or_mma(row) else 1
     loop = kernel.hottest_loop() if any(products.values()) else range(0)
-    return [cuda_census.count(kernel.shortest_way(loop, wanted)) for wanted in (products, {**products, "SHFL": 4 * tiles})]
+    return [cuda_census.count(kernel.shortest_way(loop, wanted)) for wanted in (products, {**products, "SHFL": 4 * blocking(row)[2]})]
 
 
 def short(kernel):
@@ -170,28 +170,26 @@ def measure(options, files):
         return [row for rows in pool.map(lambda job: assemble(options, *job), jobs) for row in rows]
 
 
-def of_warpgroups(row):
-    """Channels of a head and keys a step of a kernel by wgmma, as schedules/cuda/block_sizes.h has them; None of others."""
-    found = re.fullmatch(r"attention_wgmma_b?f16_d(\d+)", row["variant"])
-    head_dim = int(found.group(1)) if found else 0
-    return (head_dim, 64 if head_dim == 64 or head_dim > 128 else 128) if found else None
+def by_warpgroups(row):
+    return row["variant"].startswith("attention_wgmma_")
 
 
-def split_or_mma(row):
-    """Channels of a head, keys a step and tiles of 16 rows a warp of attention by mma.sync, as schedules/cuda/block_sizes.h has them; None of
-    others: in f32 there are no matrix instructions, and what merges chunks multiplies no matrices."""
-    found = re.fullmatch(r"attention_(mma|split_kv)_b?f16_d(\d+)", row["variant"])
+def blocking(row):
+    """Channels of a head, keys a step and tiles of 16 rows a warp of attention on tensor cores, as schedules/cuda/block_sizes.h has them; all 0
+    of others: in f32 there are no matrix instructions, and what merges chunks multiplies no matrices."""
+    found = re.fullmatch(r"attention_(mma|wgmma|split_kv)_b?f16_d(\d+)", row["variant"])
     if not found or (found.group(1) == "split_kv" and not row["kernel"].startswith("chunk_state")):
-        return None
+        return 0, 0, 0
     head_dim = int(found.group(2))
+    if by_warpgroups(row):
+        return head_dim, 64 if head_dim == 64 or head_dim > 128 else 128, 1
     return head_dim, 32 if head_dim <= 192 else 16, 2 if found.group(1) == "mma" and head_dim <= 128 else 1
 
 
 def implied_exponentials(row):
     """MUFU that a step takes where it doesn't rescale: one for each score of a lane."""
-    if of_warpgroups(row):
-        return of_warpgroups(row)[1] // 2
-    return split_or_mma(row)[1] * split_or_mma(row)[2] // 2 if split_or_mma(row) else 0
+    _, keys, tiles = blocking(row)
+    return keys * tiles // 2
 
 
 def tensor_instructions(row):
@@ -201,12 +199,11 @@ def tensor_instructions(row):
     The values' product has a column block more than the head has, for the sum of the weights, and is there twice: for finite values and with
     the care that others need. By wgmma there is that care alone, without sums.
     """
-    if of_warpgroups(row):
-        head_dim, keys = of_warpgroups(row)
-        return 0, head_dim // 8 * (keys // 16)
-    if not split_or_mma(row):
+    head_dim, keys, tiles = blocking(row)
+    if not head_dim:
         return 0, 0
-    head_dim, keys, tiles = split_or_mma(row)
+    if by_warpgroups(row):
+        return 0, head_dim // 8 * (keys // 16)
     scores = tiles * (head_dim // 16) * (keys // 8)
     values = tiles * (head_dim // 8 + 1) * (keys // 16)
     return scores + values, scores + 2 * values
@@ -219,10 +216,8 @@ def most_registers(row):
 
 def implied_warpgroup_instructions(row):
     """HGMMA that a step of keys takes, no more and no less: one for 16 channels of all its scores, and one for 16 keys of all its outputs."""
-    if not of_warpgroups(row):
-        return 0
-    head_dim, keys = of_warpgroups(row)
-    return head_dim // 16 + keys // 16
+    head_dim, keys, _ = blocking(row)
+    return head_dim // 16 + keys // 16 if by_warpgroups(row) else 0
 
 
 def where(row):

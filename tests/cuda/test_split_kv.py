@@ -45,6 +45,7 @@ class Reading(command.CommandTest):
 
     def test_query_heads_share_it(self):
         alone = self.count(1)
+        self.assertGreater(alone, 2 * KEYS * DIM * 2 // (WARP * WORD))
         for heads in 4, ROWS:
             self.assertLess(self.count(heads), alone * 1.15, heads)  # more rows' states are stored
         self.assertGreater(self.count(ROWS + 1), alone * 1.9)  # a second tile

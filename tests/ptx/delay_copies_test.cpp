@@ -17,17 +17,11 @@ const std::string wait = "wgmma.wait_group.sync.aligned 0;\n", barrier = "bar.sy
 const std::string address = "add.s64 %rd3, %rd4, 32;\n";
 const std::string copy = "ld.global.nc.v2.b64 {%rd30, %rd31}, [%rd3];\nst.shared.v2.b64 [%rd2], {%rd30, %rd31};\n";
 
-/** A step copies, and goes on to `end` or after the branch to products. */
+/** In each iteration `copies`, and but in the first `work`. */
 std::string loop(const std::string &copies, const std::string &work) {
     return "mov.b32 %r7, 0;\nmov.b64 %rd1, 0;\n$L__1:\nxor.b64 %rd2, %rd1, 4096;\nsetp.eq.s32 %p2, %r7, 0;\n" + copies + barrier +
            "@%p2 bra $L__2;\n" + work + "$L__2:\n" + barrier +
            "mov.b64 %rd1, %rd2;\nadd.s32 %r7, %r7, 1;\nsetp.ne.s32 %p1, %r7, %r6;\n@%p1 bra $L__1;\n";
-}
-
-size_t place(const std::string &text, const std::string &of, size_t from = 0) {
-    const size_t at = text.find(of, from);
-    EXPECT_NE(at, std::string::npos) << of << " is not in\n" << text;
-    return at;
 }
 
 TEST(DelayCopies, BehindProductsThatAreUnderWay) {

@@ -57,6 +57,12 @@ int lines_with(const std::string &text, const std::string &all) {
     return count;
 }
 
+size_t place(const std::string &text, const std::string &of, size_t from) {
+    const size_t at = text.find(of, from);
+    EXPECT_NE(at, std::string::npos) << of << " is not in\n" << text;
+    return at;
+}
+
 void expect_refused(const std::string &body, const std::vector<std::string> &parts, const RewriteOptions &options) {
     try {
         ADD_FAILURE() << "accepted:\n" << rewritten(body, options);

@@ -27,6 +27,9 @@ std::string rewritten(const std::string &body, const RewriteOptions &options = {
 /** How many lines contain `text`. */
 int lines_with(const std::string &text, const std::string &all);
 
+/** Where `of` stands in the text, from a place on. Expects it there. */
+size_t place(const std::string &text, const std::string &of, size_t from = 0);
+
 /** Expects rewrite to refuse the kernel with a message that contains all of `parts`. */
 void expect_refused(const std::string &body, const std::vector<std::string> &parts, const RewriteOptions &options = {});
 

@@ -38,12 +38,6 @@ std::string left_in_registers(int sum, int addend, const std::string &b, const s
 
 const char *const loads = "ld.shared.b32 %r1, [%rd1];\nld.shared.b32 %r2, [%rd2+32];\n";
 
-size_t place(const std::string &text, const std::string &of) {
-    const size_t at = text.find(of);
-    EXPECT_NE(at, std::string::npos) << of << " is not in\n" << text;
-    return at;
-}
-
 TEST(Wgmma, JoinsAChain) {
     const std::string text = rewritten(loads + both_shared(20, 10, "%r1", "%r2") + both_shared(30, 20, "%r1", "%r2"));
     EXPECT_EQ(lines_with("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%r30, %r31, %r32, %r33}, %attune_b64_0, %attune_b64_2, "
