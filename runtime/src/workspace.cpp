@@ -3,158 +3,131 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cstdlib>
 #include <new>
+#include <thread>
 
 #include "attune/attune.h"
 #include "cuda_scratch.h"
-#include "internal.h"
 
 namespace attune::runtime {
 
 namespace {
 
-constexpr size_t alignment = 64;                    // of vector loads and stores
 constexpr uint64_t idle_calls = 1024;               // a size unused for as many calls is given back
 constexpr size_t max_spare_bytes = size_t{1} << 30; // kept for tasks that didn't run together; untouched, so only addresses
 
-std::atomic<int64_t> allocation_count{0};
-thread_local TaskUse *current_use = nullptr;
-
-void note_allocate(size_t index) {
-    if (!current_use || current_use->held[index] == UINT8_MAX) return;
-    current_use->any = true;
-    current_use->most[index] = std::max(current_use->most[index], ++current_use->held[index]);
-}
-
-void note_release(size_t index) {
-    if (current_use && current_use->held[index] > 0) --current_use->held[index];
-}
+thread_local const TaskScope *current_task = nullptr;
+thread_local size_t last_arena = 0; // that this thread took, of whatever workspace
 
 } // namespace
 
-/** Stands in front of the memory it describes. */
-struct alignas(alignment) Workspace::Block {
-    Block *next;
-    size_t index;
-    size_t bytes; // asked for
-};
-
-size_t class_of_size(size_t bytes) {
-    const size_t units = (std::max<size_t>(bytes, 1) + alignment - 1) / alignment;
-    if (units <= 4) return units - 1;
-    const auto power = static_cast<size_t>(63 - __builtin_clzl(units - 1)); // 2^power < units <= 2^(power + 1)
-    return 4 * (power - 1) + ((units - 1) >> (power - 2)) - 4;
-}
-
-size_t size_of_class(size_t index) {
-    if (index < 4) return (index + 1) * alignment;
-    const size_t power = index / 4 + 1;
-    return ((index % 4 + 5) << (power - 2)) * alignment;
-}
-
 Workspace::~Workspace() {
-    for (size_t i = 0; i < block_classes; ++i)
-        drop(i);
-}
-
-Workspace::Block *Workspace::make_block(size_t index) noexcept {
-    void *memory = std::aligned_alloc(alignment, sizeof(Block) + size_of_class(index) + alignment);
-    if (!memory) return nullptr;
-    allocation_count.fetch_add(1, std::memory_order_relaxed);
-    return new (memory) Block{nullptr, index, 0};
-}
-
-void Workspace::keep(Block *block, size_t index) noexcept {
-    block->next = free_[index];
-    free_[index] = block;
-    ++free_count_[index];
-}
-
-void Workspace::drop(size_t index) noexcept {
-    while (Block *block = free_[index]) {
-        free_[index] = block->next;
-        std::free(block);
-    }
-    free_count_[index] = 0;
+    for (size_t i = 0; i < arena_count_; ++i)
+        delete arenas_[i].load();
 }
 
 void *Workspace::allocate(size_t bytes) noexcept {
-    if (bytes > max_block_bytes) return nullptr;
-    const size_t index = class_of_size(bytes);
-    std::unique_lock<std::mutex> lock(mutex_);
-    Block *block = free_[index];
-    if (block) {
-        free_[index] = block->next;
-        --free_count_[index];
-    } else if (!(block = make_block(index))) {
-        return nullptr;
-    }
-    block->bytes = bytes;
-    last_call_[index] = call_;
-    held_ += bytes;
-    peak_ = std::max(peak_, held_);
-    lock.unlock();
-    note_allocate(index);
-    return block + 1;
+    if (!current_task || current_task->workspace() != this) return own_.allocate(bytes);
+    return current_task->arena() ? current_task->arena()->allocate(bytes) : nullptr;
 }
 
-void Workspace::release(void *memory) noexcept {
-    if (!memory) return;
-    Block *block = static_cast<Block *>(memory) - 1;
-    note_release(block->index);
-    std::lock_guard<std::mutex> lock(mutex_);
-    held_ -= block->bytes;
-    keep(block, block->index);
+Workspace::TaskArena *Workspace::add_arena() noexcept {
+    const std::lock_guard<std::mutex> lock(adding_);
+    const size_t count = arena_count_.load(std::memory_order_relaxed);
+    if (count == arenas_.size()) return nullptr;
+    auto *made = new (std::nothrow) TaskArena;
+    if (!made) return nullptr;
+    arenas_[count].store(made, std::memory_order_relaxed);
+    arena_count_.store(count + 1, std::memory_order_release);
+    return made;
+}
+
+Workspace::TaskArena *Workspace::take_idle_arena() noexcept {
+    const size_t count = arena_count_.load(std::memory_order_acquire);
+    for (size_t i = 0; i < count; ++i) {
+        const size_t at = (last_arena + i) % count;
+        TaskArena *arena = arenas_[at].load(std::memory_order_relaxed);
+        if (arena->taken.load(std::memory_order_relaxed) || arena->taken.exchange(true, std::memory_order_acquire)) continue;
+        last_arena = at;
+        return arena;
+    }
+    return nullptr;
+}
+
+Workspace::TaskArena *Workspace::take_arena() noexcept {
+    TaskArena *found = take_idle_arena();
+    if (!found) found = add_arena();
+    // More tasks than any loop of ours has threads, by a caller's pool, wait for each other.
+    while (!found && arena_count_.load(std::memory_order_relaxed) == arenas_.size()) {
+        std::this_thread::yield();
+        found = take_idle_arena();
+    }
+    if (found && found->arena.call() != call_) found->arena.begin_call(call_);
+    return found;
 }
 
 void Workspace::begin_call() noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
-    ++call_;
-    peak_ = held_;
+    own_.begin_call(++call_);
+    has_run_tasks_ = false;
 }
 
 void Workspace::end_call() noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
     if (call_ % (idle_calls / 4) != 0) return;
-    for (size_t i = 0; i < block_classes; ++i)
-        if (free_[i] && last_call_[i] + idle_calls < call_) drop(i);
-}
-
-size_t Workspace::peak_bytes() noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return peak_;
-}
-
-void Workspace::note_task(const TaskUse &use) noexcept {
-    if (!use.any) return;
-    std::lock_guard<std::mutex> lock(mutex_);
-    loop_allocates_ = true;
-    for (size_t i = 0; i < block_classes; ++i)
-        task_needs_[i] = std::max(task_needs_[i], use.most[i]);
-}
-
-void Workspace::end_loop(int32_t threads) noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (!loop_allocates_) return;
-    loop_allocates_ = false;
+    const size_t count = arena_count_.load(std::memory_order_acquire);
     for (size_t i = 0; i < block_classes; ++i) {
-        const size_t wanted = task_needs_[i] * static_cast<size_t>(threads);
-        task_needs_[i] = 0;
-        while (free_count_[i] < wanted && size_of_class(i) * wanted <= max_spare_bytes) {
-            Block *block = make_block(i);
-            if (!block) return;
-            keep(block, i);
-        }
+        uint64_t last_call = own_.last_call(i);
+        for (size_t k = 0; k < count; ++k)
+            last_call = std::max(last_call, arenas_[k].load()->arena.last_call(i));
+        if (last_call + idle_calls >= call_) continue;
+        own_.drop(i);
+        for (size_t k = 0; k < count; ++k)
+            arenas_[k].load()->arena.drop(i);
     }
 }
 
-TaskScope::TaskScope(Workspace &workspace) : workspace_(workspace), before_(current_use) { current_use = &use_; }
+size_t Workspace::peak_bytes() const noexcept {
+    size_t bytes = own_.peak_bytes();
+    if (!has_run_tasks_) return bytes;
+    for (size_t i = 0; i < arena_count_.load(std::memory_order_acquire); ++i) {
+        const Arena &arena = arenas_[i].load()->arena;
+        if (arena.call() == call_) bytes += arena.peak_bytes();
+    }
+    return bytes;
+}
+
+void Workspace::end_loop(int32_t threads) noexcept {
+    has_run_tasks_ = true;
+    bool has_grown = false;
+    for (size_t i = 0; i < arena_count_.load(std::memory_order_acquire); ++i)
+        has_grown = arenas_[i].load()->arena.has_grown() || has_grown;
+    const auto wanted = static_cast<size_t>(threads);
+    if (!has_grown && arena_count_ >= wanted) return;
+    while (arena_count_ < wanted) {
+        TaskArena *added = add_arena();
+        if (!added) return;
+        added->taken.store(false, std::memory_order_release);
+    }
+    const size_t count = arena_count_;
+    for (size_t i = 0; i < block_classes; ++i) {
+        size_t blocks = 0;
+        for (size_t k = 0; k < count; ++k)
+            blocks = std::max(blocks, arenas_[k].load()->arena.blocks(i));
+        if (size_of_class(i) * blocks * count > max_spare_bytes) continue;
+        for (size_t k = 0; k < count; ++k)
+            if (!arenas_[k].load()->arena.grow_to(i, blocks)) return;
+    }
+    // What was made here is no task's.
+    for (size_t k = 0; k < count; ++k)
+        arenas_[k].load()->arena.has_grown();
+}
+
+TaskScope::TaskScope(Workspace &workspace) : workspace_(workspace), taken_(workspace.take_arena()), before_(current_task) {
+    current_task = this;
+}
 
 TaskScope::~TaskScope() {
-    current_use = before_;
-    workspace_.note_task(use_);
+    current_task = before_;
+    if (taken_) taken_->taken.store(false, std::memory_order_release);
 }
 
 /** Idle workspaces, the last used on top. */
@@ -218,8 +191,6 @@ void return_workspace(Workspace *workspace) noexcept {
 }
 
 } // namespace attune::runtime
-
-extern "C" int64_t attune_internal_allocation_count(void) { return attune::runtime::allocation_count.load(std::memory_order_relaxed); }
 
 extern "C" void attune_release_memory(void) {
     attune::runtime::pool().release_idle();

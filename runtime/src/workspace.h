@@ -2,65 +2,63 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 
+#include "arena.h"
+#include "threads.h"
+
 namespace attune::runtime {
 
-/** Blocks come in sizes of four steps a power of two, so at most a fifth of one is unused, and that never touched. */
-inline constexpr size_t max_block_bytes = size_t{1} << 56;
-inline constexpr size_t block_classes = 196; // up to max_block_bytes
-size_t class_of_size(size_t bytes);
-size_t size_of_class(size_t index);
-
-/** How many blocks of each class one task holds, and held at most. Halide's tasks free what they allocate. */
-struct TaskUse {
-    std::array<uint8_t, block_classes> held{};
-    std::array<uint8_t, block_classes> most{};
-    bool any = false;
-};
-
-/** A set of cached blocks. Any thread may allocate and release; one call at a time begins and ends. */
+/** One arena for what a call allocates by itself, and one for each task of a parallel loop that runs at once, so that tasks, of which
+ * some take 2 us, don't wait for each other: a lock for each block made two threads slower than one. One call at a time begins and ends. */
 class Workspace {
 public:
+    Workspace() = default;
     ~Workspace();
+    Workspace(const Workspace &) = delete;
+    Workspace &operator=(const Workspace &) = delete;
 
-    /** 64-byte aligned, readable 64 bytes before and past its end; nullptr where memory runs out. Held until released. */
+    /** As Arena's: inside a TaskScope of this workspace by the task, elsewhere by the call, on one thread at a time. Either releases only
+     * what it has allocated. */
     void *allocate(size_t bytes) noexcept;
-    void release(void *block) noexcept;
+    static void release(void *block) noexcept { Arena::release(block); }
 
     void begin_call() noexcept;
     /** Drops the blocks of sizes that no recent call used. */
     void end_call() noexcept;
-    /** The most bytes held at once since begin_call. */
-    size_t peak_bytes() noexcept;
+    /** The most bytes held at once since begin_call: by the call, and by each thread's tasks, as if all held their most together. */
+    size_t peak_bytes() const noexcept;
 
-    /** Adds a task's use to what the tasks of the parallel loop that runs need. */
-    void note_task(const TaskUse &use) noexcept;
     /** Ends a parallel loop: keeps blocks enough for `threads` of its tasks at once, however few ran together this time. */
     void end_loop(int32_t threads) noexcept;
 
 private:
-    struct Block;
-    void keep(Block *block, size_t index) noexcept;
-    void drop(size_t index) noexcept;
-    static Block *make_block(size_t index) noexcept;
-
-    std::mutex mutex_;
-    std::array<Block *, block_classes> free_{};
-    std::array<uint32_t, block_classes> free_count_{};
-    std::array<uint64_t, block_classes> last_call_{};
-    std::array<uint8_t, block_classes> task_needs_{};
-    bool loop_allocates_ = false;
-    uint64_t call_ = 0;
-    size_t held_ = 0;
-    size_t peak_ = 0;
-    Workspace *next_ = nullptr;
+    friend class TaskScope;
     friend class WorkspacePool;
+
+    struct alignas(64) TaskArena {
+        std::atomic<bool> taken{true};
+        Arena arena;
+    };
+
+    /** The one the calling thread had last, if it is idle, for what is in its cache; nullptr where memory runs out. */
+    TaskArena *take_arena() noexcept;
+    TaskArena *take_idle_arena() noexcept;
+    TaskArena *add_arena() noexcept;
+
+    Arena own_;
+    std::array<std::atomic<TaskArena *>, max_threads> arenas_{};
+    std::atomic<size_t> arena_count_{0};
+    std::mutex adding_;
+    bool has_run_tasks_ = false; // in this call
+    uint64_t call_ = 0;
+    Workspace *next_ = nullptr;
 };
 
-/** Notes what the calling thread allocates from any Workspace while it lives, for note_task. */
+/** A task of a parallel loop, which has an arena of its own while it lives. Those of one thread don't overlap. */
 class TaskScope {
 public:
     explicit TaskScope(Workspace &workspace);
@@ -68,10 +66,13 @@ public:
     TaskScope(const TaskScope &) = delete;
     TaskScope &operator=(const TaskScope &) = delete;
 
+    const Workspace *workspace() const { return &workspace_; }
+    Arena *arena() const { return taken_ ? &taken_->arena : nullptr; }
+
 private:
     Workspace &workspace_;
-    TaskUse use_;
-    TaskUse *before_;
+    Workspace::TaskArena *taken_;
+    const TaskScope *before_;
 };
 
 /** An idle workspace, or a new one; throws std::bad_alloc. */

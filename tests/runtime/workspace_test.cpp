@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -11,31 +12,6 @@
 
 namespace attune::runtime::workspace_test {
 namespace {
-
-TEST(Workspace, HasBlocksThatHoldWhatIsAskedFor) {
-    for (size_t bytes = 0; bytes < 3000000; bytes += bytes < 5000 ? 1 : 977) {
-        const size_t index = class_of_size(bytes);
-        ASSERT_GE(size_of_class(index), bytes);
-        ASSERT_TRUE(index == 0 || size_of_class(index - 1) < bytes);
-        ASSERT_TRUE(bytes < 1024 || size_of_class(index) <= bytes + bytes / 4 + 64);
-    }
-    for (size_t i = 0; i < block_classes; ++i)
-        ASSERT_EQ(class_of_size(size_of_class(i)), i);
-}
-
-TEST(Workspace, AlignsBlocksAndLeavesRoomAroundThem) {
-    Workspace workspace;
-    for (const size_t bytes : std::initializer_list<size_t>{0, 1, 63, 64, 65, 1000, 100000}) {
-        auto *block = static_cast<char *>(workspace.allocate(bytes));
-        ASSERT_NE(block, nullptr);
-        EXPECT_EQ(reinterpret_cast<uintptr_t>(block) % 64, 0u);
-        std::memset(block, 1, (bytes + 63) / 64 * 64);
-        volatile char before = block[-8], after = block[(bytes + 63) / 64 * 64 + 7];
-        static_cast<void>(before), static_cast<void>(after);
-        workspace.release(block);
-    }
-    workspace.release(nullptr);
-}
 
 TEST(Workspace, KeepsBlocksForTheNextCall) {
     Workspace workspace;
@@ -62,32 +38,78 @@ TEST(Workspace, TellsTheMostBytesHeldAtOnce) {
     EXPECT_EQ(workspace.peak_bytes(), 0u);
 }
 
-TEST(Workspace, AnswersNullWhereMemoryRunsOut) {
-    Workspace workspace;
-    EXPECT_EQ(workspace.allocate(SIZE_MAX), nullptr);
+/** Runs work(i) for i < count, each on a thread of its own. */
+template <typename Work> void on_threads(int count, const Work &work) {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < count; ++t)
+        threads.emplace_back(work, t);
+    for (std::thread &thread : threads)
+        thread.join();
 }
 
-/** A task that holds two blocks of one size and one of another. */
-void run_task(Workspace &workspace) {
+/** A task that holds two blocks of one size and one of another, and ends once `running` tasks more have begun. */
+void run_task(Workspace &workspace, std::atomic<int> &running) {
     TaskScope scope(workspace);
     void *a = workspace.allocate(3000), *b = workspace.allocate(3000), *c = workspace.allocate(70);
+    --running;
+    while (running > 0)
+        std::this_thread::yield();
     workspace.release(a), workspace.release(b), workspace.release(c);
+}
+
+void run_tasks(Workspace &workspace, int at_once) {
+    std::atomic<int> running{at_once};
+    on_threads(at_once, [&](int) { run_task(workspace, running); });
 }
 
 TEST(Workspace, KeepsBlocksForTasksThatDidntRunTogether) {
     Workspace workspace;
     workspace.begin_call();
-    run_task(workspace); // all by the caller, as where the workers wake too late
+    run_tasks(workspace, 1); // one after the other, as where workers wake too late
+    run_tasks(workspace, 1);
     workspace.end_loop(3);
     const int64_t count = attune_internal_allocation_count();
-    void *held[9];
-    for (int i = 0; i < 6; ++i)
-        held[i] = workspace.allocate(3000);
-    for (int i = 6; i < 9; ++i)
-        held[i] = workspace.allocate(70);
+    run_tasks(workspace, 3);
     EXPECT_EQ(attune_internal_allocation_count(), count);
-    for (void *block : held)
-        workspace.release(block);
+    run_tasks(workspace, 4);
+    EXPECT_EQ(attune_internal_allocation_count(), count + 3); // of the fourth
+}
+
+TEST(Workspace, CountsTheMostOfEachThreadsTasks) {
+    Workspace workspace;
+    workspace.begin_call();
+    void *of_call = workspace.allocate(1000);
+    run_tasks(workspace, 1), run_tasks(workspace, 1);
+    workspace.end_loop(1);
+    EXPECT_EQ(workspace.peak_bytes(), 1000u + 6070u);
+    run_tasks(workspace, 2);
+    workspace.end_loop(2);
+    EXPECT_EQ(workspace.peak_bytes(), 1000u + 2 * 6070u);
+    workspace.release(of_call);
+    workspace.begin_call();
+    EXPECT_EQ(workspace.peak_bytes(), 0u);
+}
+
+TEST(Workspace, KeepsTheCallsBlocksFromItsTasks) {
+    Workspace workspace, other;
+    workspace.begin_call();
+    void *of_call = workspace.allocate(3000);
+    workspace.release(of_call);
+    TaskScope scope(workspace);
+    void *of_task = workspace.allocate(3000), *elsewhere = other.allocate(3000);
+    EXPECT_NE(of_task, of_call);
+    {
+        TaskScope inner(other);
+        void *within = other.allocate(3000);
+        EXPECT_NE(within, elsewhere);
+        workspace.release(within);
+    }
+    workspace.release(elsewhere);
+    EXPECT_EQ(other.allocate(3000), elsewhere);
+    workspace.release(elsewhere);
+    workspace.release(of_task);
+    EXPECT_EQ(workspace.allocate(3000), of_task);
+    workspace.release(of_task);
 }
 
 TEST(Workspace, DropsSizesLongUnused) {
@@ -107,23 +129,20 @@ TEST(Workspace, DropsSizesLongUnused) {
     EXPECT_EQ(attune_internal_allocation_count(), count + 1);
 }
 
-TEST(Workspace, ServesThreadsAtOnce) {
+TEST(Workspace, ServesTasksAtOnce) {
     Workspace workspace;
     workspace.begin_call();
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 4; ++t)
-        threads.emplace_back([&workspace, t] {
-            for (size_t i = 0; i < 2000; ++i) {
-                const size_t bytes = 64 + i % 7 * 300;
-                auto *block = static_cast<unsigned char *>(workspace.allocate(bytes));
-                std::memset(block, t, bytes);
-                for (size_t k = 0; k < bytes; k += 50)
-                    ASSERT_EQ(block[k], t);
-                workspace.release(block);
-            }
-        });
-    for (std::thread &thread : threads)
-        thread.join();
+    on_threads(4, [&workspace](int t) {
+        for (size_t i = 0; i < 2000; ++i) {
+            const TaskScope scope(workspace);
+            const size_t bytes = 64 + i % 7 * 300;
+            auto *block = static_cast<unsigned char *>(workspace.allocate(bytes));
+            std::memset(block, t, bytes);
+            for (size_t k = 0; k < bytes; k += 50)
+                ASSERT_EQ(block[k], t);
+            workspace.release(block);
+        }
+    });
 }
 
 TEST(WorkspacePool, GivesConcurrentCallsTheirOwn) {

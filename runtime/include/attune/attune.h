@@ -69,7 +69,7 @@ typedef struct attune_call {
     int32_t threads;                  /* 0: every CPU this process may use */
     attune_parallel_for parallel_for; /* NULL: Attune's own threads; otherwise the caller's pool, and `threads` is ignored */
     void *pool;                       /* handed to parallel_for */
-    size_t workspace_bytes;           /* out: the most scratch memory this call held at once */
+    size_t workspace_bytes;           /* out: the most scratch memory this call held at once: of tasks the sum of each thread's most */
     void *stream;                     /* of calls on ATTUNE_CUDA: the CUstream (cudaStream_t) they launch on; NULL: the default stream */
 } attune_call;
 #define ATTUNE_CALL_INIT                                                                                                                   \
