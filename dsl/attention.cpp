@@ -34,6 +34,23 @@ Expr AttentionInputs::key_channel(const Expr &d, const Expr &token, const Expr &
     return positioned(*this, key, key_position, d, token, query_head / heads_per_group, batch);
 }
 
+void Blocking::share(const Expr &rows_per_task) {
+    if (tiles_per_task == 1) return;
+    const Expr tiles = clamp(rows_per_task / rows_per_tile, 1, tiles_per_task);
+    // Of a signed number a shift would ask for the sign. The limits hold in any case; by them it is known to be positive.
+    shared_tiles = clamp(Expr(1) << cast<uint32_t>(31 - count_leading_zeros(tiles)), 1, tiles_per_task);
+}
+
+Expr Blocking::tiles_of_task() const { return shared_tiles.defined() ? shared_tiles : Expr(tiles_per_task); }
+
+// The quotient, by the reciprocal in units of 2^-30, of which tiles of a task are a power of 2. Divided by them it would be computed
+// wherever it is used, a shift has no bounds that Halide infers, and a product of floats takes a vector register.
+Expr Blocking::task_of(const Expr &tile) const {
+    if (!shared_tiles.defined()) return tile / tiles_per_task;
+    const int one = 1 << 30;
+    return cast<int32_t>(cast<int64_t>(tile) * cast<int64_t>(clamp(one / shared_tiles, one / tiles_per_task, one)) / one);
+}
+
 namespace {
 
 void declare_beside_output(Attention &a) {

@@ -79,7 +79,7 @@ struct AttentionInputs {
 
 struct Blocking {
     int rows_per_tile = 1;
-    int tiles_per_task = 1;
+    int tiles_per_task = 1;          // at most: see share(); a power of 2
     Halide::Expr keys_per_block = 1; // a multiple of keys_per_panel
     int keys_per_panel = 1;          // what is skipped, or masked, at once
     int first_rows = 0;              // of a tile: what only these, or only the others, attend to is multiplied for them alone; 0: for all
@@ -103,6 +103,12 @@ struct Blocking {
     bool asks_with_products = false; // the next block's keys and values are asked for while this one's keys are multiplied
     bool side_outputs = false;       // log-sum-exp and counts are stored as side outputs, by these numbers
     enum SideOutput { log_sum_exp, panel_counts };
+    Halide::Expr shared_tiles = {}; // of a task; undefined: tiles_per_task
+
+    /** Lets a task have fewer tiles: a power of 2, the most that have so many rows, and one at least. */
+    void share(const Halide::Expr &rows_per_task);
+    Halide::Expr tiles_of_task() const;
+    Halide::Expr task_of(const Halide::Expr &tile) const;
 
     Halide::Expr panels_per_block() const { return keys_per_block / keys_per_panel; }
     /** Keys from a block's first on that its panels may hold: see first_panel_key(). */
@@ -200,7 +206,7 @@ struct Scores {
     Halide::Func dot;             // (row, lane, slot, tile, block, head, batch); only where they aren't made in place
     Halide::Func relative_window; // (distance, tile, block, head, batch): what of `relative` the tile x block needs
     Halide::Func masked;          // (row, slot key, tile, block, head, batch), in stages: see below
-    enum Stage { multiply, cap, relative, bias, own, attend, intervals };
+    enum Stage { multiply, scale, cap, relative, bias, own, attend, intervals };
     struct Update {
         Stage stage;
         Halide::RDom keys;

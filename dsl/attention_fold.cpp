@@ -84,7 +84,7 @@ Fold fold(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &
     f.merge.where(in_step >= others || step == 0);
 
     // Both conditions on the block: the task's is the same for all its tiles, and lets a schedule skip the copies as well.
-    Expr task_of = tile / blocking.tiles_per_task;
+    Expr task_of = blocking.task_of(tile);
     for (const auto &range : {ranges.of_task(task_of, head, batch), ranges.of_tile(tile, head, batch)})
         f.merge.where(has_keys_in(blocking, range, b));
     auto listed_in = [&](Panels::Slot slot) { return panels.list(int(slot), tile, b, head, batch); };

@@ -22,7 +22,7 @@ struct NextTask {
 };
 
 NextTask next_task(const AttentionInputs &in, const Blocking &blocking) {
-    const Expr row = (tile / blocking.tiles_per_task + 1) * (blocking.tiles_per_task * blocking.rows_per_tile);
+    const Expr row = (blocking.task_of(tile) + 1) * (blocking.tiles_of_task() * blocking.rows_per_tile);
     const Expr same_head = row < in.queries, kv_heads = in.heads / in.heads_per_group;
     const NextHead next(same_head, in.heads, in.batches);
     return {select(same_head, row, 0), next.head, unsafe_promise_clamped(next.head / in.heads_per_group, 0, kv_heads - 1), next.batch};
@@ -40,7 +40,8 @@ Expr asks_rows(const AttentionInputs &in) {
 // first block, and each of the block's panels for a part.
 void declare_asked(MemoryAhead &m, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels) {
     const NextTask next = next_task(in, blocking);
-    const int tiles = blocking.tiles_per_task, elements = bytes_per_line / in.key.type().bytes();
+    const Expr tiles = blocking.tiles_of_task();
+    const int elements = bytes_per_line / in.key.type().bytes();
     const Expr keys_apart = m.block_ahead.defined() ? !asks_rows(in) : Halide::Internal::const_true();
     const Expr all = min(tiles * blocking.rows_per_tile, max(in.queries, select(keys_apart, in.keys, 0)));
     const Expr tiles_there = min((in.queries + (blocking.rows_per_tile - 1)) / blocking.rows_per_tile, tiles);
@@ -57,7 +58,8 @@ void declare_asked(MemoryAhead &m, const AttentionInputs &in, const Blocking &bl
         RDom lines(0, simplify((width + (elements - 1)) / elements), 0, all, name);
         lines.where(lines.y < select(used, tokens, 0));
         Expr none = 0;
-        for (const Halide::FuncRef &read : later(lines.x * elements, next.first_row + tile % tiles * share + slot * tokens + lines.y))
+        for (const Halide::FuncRef &read :
+             later(lines.x * elements, next.first_row + (tile & (tiles - 1)) * share + slot * tokens + lines.y))
             none = with_prefetch(none, read, Halide::Internal::const_true(), Nearness::second_level);
         asked() = none;
     };
@@ -79,7 +81,7 @@ void declare_block_ahead(MemoryAhead &m, const AttentionInputs &in, const Blocki
     const NextTask next = next_task(in, blocking);
     const Expr same_task = has_keys_in(blocking, ranges.of_tile(tile, head, batch), block + 1);
     // Of a window, or documents, the next task's keys begin about where this one's end.
-    const auto of_task = ranges.of_task(tile / blocking.tiles_per_task, head, batch);
+    const auto of_task = ranges.of_task(blocking.task_of(tile), head, batch);
     const Expr of_next = select(next.first_row > 0 && of_task[KeyRanges::first] > 0, of_task[KeyRanges::end], 0);
     const Expr begin = clamp(select(same_task, (block + 1) * blocking.keys_per_block, of_next), 0, in.keys - 1);
     const Expr kv_head = select(same_task, head / in.heads_per_group, next.kv_head), item = select(same_task, batch, next.batch);

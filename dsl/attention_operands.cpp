@@ -59,6 +59,13 @@ Expr finite_pair(const Expr &pair) {
     return half(Expr(0xffffu), Expr(0x7f80u)) | half(Expr(0xffff0000u), Expr(0x7f800000u));
 }
 
+// Where an element of a copy lies, from its first, where its index says it less well: that has a term for the task, of which there is one,
+// times the copy's size. If that isn't a constant it cost a register, and 2.5 % of the time of 77 queries by 333 keys of 80 channels.
+Expr element_of(const Expr &packed_key_of_block, const Expr &width, const Expr &d) {
+    if (is_const(width)) return {};
+    return cast<int64_t>(packed_key_of_block) * cast<int64_t>(width) + cast<int64_t>(d);
+}
+
 // Integers order |v| as floats do, with Inf and NaN on top, and no floating-point assumption can hide a NaN from them. Where the copies
 // hold no such values, v is looked at where the caller has it.
 void declare_value_bits(Operands &o, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges,
@@ -115,7 +122,7 @@ void declare_places(Operands &o, const AttentionInputs &in, const Blocking &bloc
 
 void declare_panel_place(Operands &o, const Blocking &blocking, const Panels &panels) {
     const Halide::Var slot("slot");
-    const Expr of_tile = tile / blocking.tiles_per_task, begin = listed_key(blocking, panels, slot);
+    const Expr of_tile = blocking.task_of(tile), begin = listed_key(blocking, panels, slot);
     const auto place = o.place(block, of_tile, head, batch);
     const auto origin = [&](const Func &copy, Operands::Place given, Operands::Place first) {
         return select(begin < place[first], place[given], address_of(copy(0, 0, block, of_tile, head, batch)));
@@ -166,14 +173,19 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
     return o;
 }
 
-Expr packed_key(const Blocking &blocking, const Operands &o, const Expr &slot, const Expr &key_of_block, const Expr &d) {
-    const Expr copied = o.key(d, key_of_block, block, tile / blocking.tiles_per_task, head, batch);
-    return o.keys_may_be_in_place ? read_in_place(copied, o.panel_place(slot, tile, block, head, batch)[Operands::key_origin]) : copied;
+Expr packed_key(const AttentionInputs &in, const Blocking &blocking, const Operands &o, const Expr &slot, const Expr &key_of_block,
+                const Expr &d) {
+    const Expr copied = o.key(d, key_of_block, block, blocking.task_of(tile), head, batch);
+    if (!o.keys_may_be_in_place) return copied;
+    const Expr element = element_of(key_of_block, blocking.products.packed(in.head_dim), d);
+    return read_in_place(copied, o.panel_place(slot, tile, block, head, batch)[Operands::key_origin], element);
 }
 
 Expr packed_value(const Blocking &blocking, const Operands &o, const Expr &slot, const Expr &packed_key_of_block) {
-    const Expr copied = o.value(dim, packed_key_of_block, block, tile / blocking.tiles_per_task, head, batch);
-    return o.values_may_be_in_place ? read_in_place(copied, o.panel_place(slot, tile, block, head, batch)[Operands::value_origin]) : copied;
+    const Expr copied = o.value(dim, packed_key_of_block, block, blocking.task_of(tile), head, batch);
+    if (!o.values_may_be_in_place) return copied;
+    const Expr element = element_of(packed_key_of_block, o.stored_value_dim, dim);
+    return read_in_place(copied, o.panel_place(slot, tile, block, head, batch)[Operands::value_origin], element);
 }
 
 } // namespace attune::dsl

@@ -19,8 +19,8 @@ Fold fold(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &
 
 /** What the products take of a key of the panel listed at a slot, at d, and of the value of a packed key of it, at `dim`: from the copies
  * or where they lie. Keys count from the block's first. */
-Halide::Expr packed_key(const Blocking &blocking, const Operands &operands, const Halide::Expr &slot, const Halide::Expr &key_of_block,
-                        const Halide::Expr &d);
+Halide::Expr packed_key(const AttentionInputs &in, const Blocking &blocking, const Operands &operands, const Halide::Expr &slot,
+                        const Halide::Expr &key_of_block, const Halide::Expr &d);
 Halide::Expr packed_value(const Blocking &blocking, const Operands &operands, const Halide::Expr &slot,
                           const Halide::Expr &packed_key_of_block);
 

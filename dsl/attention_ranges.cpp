@@ -93,7 +93,7 @@ KeyRanges key_ranges(const AttentionInputs &in, const Blocking &blocking) {
                 Func("range_of_task"),
                 RDom(0, blocking.rows_per_tile, "rows"),
                 RDom(0, blocking.rows_per_tile, 0, in.intervals.count, "gaps"),
-                RDom(0, blocking.tiles_per_task, "tiles")};
+                RDom(0, blocking.tiles_of_task(), "tiles")};
     declare_gaps(k, in, blocking);
 
     const Interval compiled = compiled_keys(in, blocking);
@@ -106,7 +106,7 @@ KeyRanges key_ranges(const AttentionInputs &in, const Blocking &blocking) {
                       max(kept(KeyRanges::end), min(select(begin < end, end, 0), compiled.max + 1)), //
                       max(kept(KeyRanges::full_first), begin), min(kept(KeyRanges::full_end), end));
 
-    Expr each = task * blocking.tiles_per_task + k.tiles;
+    Expr each = task * blocking.tiles_of_task() + k.tiles;
     k.tiles.where(each * blocking.rows_per_tile < in.queries);
     auto of_task = [&]() -> Halide::FuncRef { return k.of_task(task, head, batch); };
     auto tile_of_task = k.of_tile(each, head, batch);

@@ -60,7 +60,7 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
         // What comes of asking is 0, and makes no difference.
         Expr begin = listed_key(blocking, panels, slot);
         if (blocking.asks_ahead) begin = clamp(begin + ahead.asked(slot, tile, block, head, batch), 0, blocking.keys_per_block);
-        Expr key = packed_key(blocking, operands, slot, begin + lane, d);
+        Expr key = packed_key(in, blocking, operands, slot, begin + lane, d);
         if (ahead.block_ahead.defined()) key = asking_ahead(in, blocking, operands, panels, ahead, key, slot, lane, d);
         return blocking.products.add(sum, operands.query(row, d, tile, head, batch), key);
     };
@@ -84,32 +84,32 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
         at(at_term) = add_product(at(at_term), terms.y, terms.x, terms.z);
         s.updates.push_back({Scores::multiply, terms});
     }
-    // The first stage that changes scores gives those of pairs their scale.
-    Expr is_scaled = blocking.products.pairs ? Halide::Internal::const_false() : always;
-    auto scaled = [&](const RDom &r, const Expr &used) {
-        Expr score = stored(r) * select(is_scaled, 1.0f, abs(in.scale));
-        is_scaled = is_scaled || used;
-        return score;
-    };
+    // Pairs of q don't have the scale. A factor in each stage that follows, 1 where it isn't the first, would be held in a register through
+    // the products, of which those of 128 channels have none left.
+    if (blocking.products.pairs) {
+        const RDom scale = all_keys("scale_keys", in.changes_scores());
+        stored(scale) = stored(scale) * abs(in.scale);
+        s.updates.push_back({Scores::scale, scale});
+    }
 
     const Expr use_cap = in.softcap > 0.0f, use_relative = in.use_relative != 0, use_bias = in.use_bias != 0;
     const RDom cap = all_keys("cap_keys", use_cap);
-    stored(cap) = softcap(scaled(cap, use_cap), in.softcap);
+    stored(cap) = softcap(stored(cap), in.softcap);
     s.updates.push_back({Scores::cap, cap});
 
     declare_relative_window(s, in, blocking);
     const RDom relative = all_keys("relative_keys", use_relative);
-    stored(relative) = scaled(relative, use_relative) +
-                       s.relative_window(row + blocking.keys_of_panels() - 1 - in_block(relative), tile, block, head, batch);
+    stored(relative) =
+        stored(relative) + s.relative_window(row + blocking.keys_of_panels() - 1 - in_block(relative), tile, block, head, batch);
     s.updates.push_back({Scores::relative, relative});
 
     const RDom bias = all_keys("score_bias_keys", use_bias);
-    stored(bias) = add_bias(scaled(bias, use_bias), panels.bias.rows(row, in_block(bias), tile, block, head, batch));
+    stored(bias) = add_bias(stored(bias), panels.bias.rows(row, in_block(bias), tile, block, head, batch));
     s.updates.push_back({Scores::bias, bias});
 
     if (in.score) {
         const RDom own = all_keys("own_keys", always);
-        stored(own) = (*in.score)(scaled(own, always), cell(own));
+        stored(own) = (*in.score)(stored(own), cell(own));
         s.updates.push_back({Scores::own, own});
     }
 

@@ -30,7 +30,7 @@ void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &bl
     const Expr dropout = in.dropout.used();
     const Cell cell{batch, head, query_of(in, blocking, row),
                     block * blocking.keys_per_block + listed_key(blocking, panels, key / panel_keys) + key % panel_keys};
-    Expr bits = operands.value_bits(block, tile / blocking.tiles_per_task, head, batch);
+    Expr bits = operands.value_bits(block, blocking.task_of(tile), head, batch);
     Expr all_finite = bits < Operands::infinite_bits;
     // Where values aren't finite, all keys are kept rather than not asked about: a branch between a product and its addition would keep
     // them from being fused, as those of the other stages are.

@@ -26,7 +26,8 @@ class LowerInPlace : public IRMutator {
         // By the copy's own name, so that the compiler keeps loads after the stores of what is copied; aligned as elements are,
         // if that: words of 16-bit numbers need not be, which x86 doesn't mind.
         const Load &load = load_of(copied, "a copy was to be read");
-        const Expr read = Load::make(load.type, load.name, load.index, load.image, load.param, load.predicate, ModulusRemainder());
+        const Expr element = op->args.size() > 2 ? mutate(op->args[2]) : load.index;
+        const Expr read = Load::make(load.type, load.name, element, load.image, load.param, load.predicate, ModulusRemainder());
         return Let::make(load.name, Halide::reinterpret(Halide::Handle(), origin), read);
     }
 };
@@ -35,8 +36,10 @@ class LowerInPlace : public IRMutator {
 
 Expr address_of(const Expr &loading) { return Call::make(Halide::UInt(64), address_marker, {loading}, Call::PureExtern); }
 
-Expr read_in_place(const Expr &copied, const Expr &origin) {
-    return Call::make(copied.type(), in_place_marker, {copied, origin}, Call::PureExtern);
+Expr read_in_place(const Expr &copied, const Expr &origin, const Expr &element) {
+    std::vector<Expr> args = {copied, origin};
+    if (element.defined()) args.push_back(element);
+    return Call::make(copied.type(), in_place_marker, args, Call::PureExtern);
 }
 
 void lower_in_place(Halide::Pipeline pipeline) { pipeline.add_custom_lowering_pass(new LowerInPlace); }

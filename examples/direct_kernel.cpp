@@ -54,10 +54,11 @@ int main() {
 
     constexpr int32_t unused = 0;      // of attend, bias, relative, sinks
     constexpr uint32_t no_dropout = 0; // the threshold; then the seed's two halves
+    constexpr int32_t rows_per_task = 1024;
     const float scale = 1 / std::sqrt(float(dim)), softcap = 0, temperature = 1;
     const int code = direct_attention(nullptr, q, k, intervals, offsets, params, lengths, documents, documents, block_map, attend, bias,
                                       relative, sinks, positions, positions, unused, unused, unused, unused, scale, softcap, temperature,
-                                      no_dropout, 0, 0, tokens, pages, scales, v, scales, out, lse);
+                                      no_dropout, 0, 0, tokens, pages, scales, v, scales, rows_per_task, out, lse);
     const double error = example::largest_error(p, [](int64_t i, int64_t j) { return j <= i; });
     std::printf("direct_attention returned %d; the largest error against float64 is %.2g of max |v|\n", code, error);
     return code == 0 && error < 4e-6 ? 0 : 1;

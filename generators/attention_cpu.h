@@ -156,6 +156,7 @@ template <typename T> class ResultGenerator : public ScoreGenerator<T> {
 public:
     typename ScoreGenerator<T>::Tensor value{"value"};
     typename ScoreGenerator<T>::template Input<float, 3> value_scale{"value_scale"}; // as key_scale
+    Halide::GeneratorInput<int32_t> rows_per_task{"rows_per_task"}; // what a thread takes at a time, where the schedule leaves it open
     Halide::GeneratorOutput<Halide::Buffer<void, 4>> out{"out"};
     Halide::GeneratorOutput<Halide::Buffer<float, 3>> lse{"lse"};
 
@@ -201,7 +202,9 @@ public:
         in.count_panels = count_blocks;
         const schedules::Machine machine = schedules::machine(this->get_target(), this->dtype);
         const auto &schedule = known(schedules::attention_schedules(), this->schedule_name, this->get_target());
-        declared = dsl::attention(in, schedule.shape(machine, this->head_dim, in.keys));
+        dsl::Blocking blocking = schedule.shape(machine, this->head_dim, in.keys);
+        blocking.share(this->rows_per_task);
+        declared = dsl::attention(in, blocking);
         this->out = declared.output;
         this->lse = declared.lse;
         if (counts) *counts = declared.counts;

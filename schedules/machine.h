@@ -28,7 +28,7 @@ Machine machine(const Halide::Target &target, const Halide::Type &dtype = Halide
 /** Tile sizes of a schedule, tuned for a machine: see schedules/tuned/. */
 struct Tiles {
     int rows_per_tile;  // queries, a multiple of float_lanes
-    int tiles_per_task; // that share one copy of each key block
+    int tiles_per_task; // that share one copy of each key block, at most: a power of 2
     int keys_per_block; // a multiple of keys_per_panel
     int keys_per_panel; // keys whose scores are in registers at once
     int value_step;     // channels of the output in registers at once

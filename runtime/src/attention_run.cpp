@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "attention_arguments.h"
+#include "attention_tasks.h"
 #include "cache_append.h"
 #include "cuda_attention.h"
 #include "error.h"
@@ -84,15 +85,22 @@ private:
 
     PreparedRun prepared() const { return {plan_, cache_, args_, s_, integers_, masks_, operands_, pages_}; }
 
+    AttentionWork work() const {
+        const bool rows_alike = masks_.table().row_stride == 0 && !masks_.attend().used && !plan_.own_kernel;
+        return {s_.batch * s_.heads, s_.queries, s_.keys, s_.head_dim + s_.value_dim, rows_alike};
+    }
+
     Status run_attention() {
         ScoreArguments score(prepared(), false);
         const attune_cache *cache = cache_.cache();
         HalideBuffer v(cache ? cache->v : args_.v, 4), value_scale = scale_buffer(cache ? cache->v_scale : nullptr), out(args_.out, 4),
                                                        lse(lse_, 3);
-        void *arguments[1 + ScoreArguments::count + 4] = {};
+        int32_t rows_per_task = attention_rows_per_task(work(), call_.threads());
+        void *arguments[1 + ScoreArguments::count + 5] = {};
         void **next = score.append(arguments + 1);
         *next++ = v.get();
         *next++ = value_scale.get();
+        *next++ = &rows_per_task;
         *next++ = out.get();
         *next++ = lse.get();
         return run_kernel(kernel_for(plan_, args_, s_), arguments, call_);

@@ -77,12 +77,11 @@ private:
     }
 
     void results() const {
-        const int per_task = a.blocking.tiles_per_task;
         Func output = a.output, closing = a.fold.closing;
         Var tile_outer("tile_outer"), t("t");
         // Rows lie side by side in the state, channels in the output: a tile x vector is turned, by TurnSquares.
         output.split(token, tile, row, rows, TailStrategy::GuardWithIf)
-            .split(tile, tile_outer, in_task, per_task, TailStrategy::GuardWithIf)
+            .split(tile, tile_outer, in_task, a.blocking.tiles_of_task(), TailStrategy::GuardWithIf)
             .split(dim, dim_outer, dim_inner, lanes, TailStrategy::GuardWithIf)
             .reorder(dim_inner, row, dim_outer, in_task, tile_outer, head, batch)
             .vectorize(dim_inner)

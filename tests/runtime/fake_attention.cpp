@@ -147,6 +147,7 @@ int run_fake_attention(const char *name, void **arguments) {
     Inputs inputs(a);
     inputs.v = a.buffer();
     inputs.value_scale = a.buffer();
+    a.number<int32_t>(); // rows_per_task
     inputs.window = name == std::string_view("causal_window");
     inputs.note(name);
     if (fail_next_kernel()) {

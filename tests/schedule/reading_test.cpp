@@ -53,24 +53,27 @@ TEST(Displaced, OfNothingLoadedIsAnError) {
 TEST(InPlace, ReadsTheCopyOrWhatItIsOf) {
     for (const bool vectors : {false, true})
         for (const bool in_place : {false, true}) {
-            Reading r;
-            Param<bool> lies;
-            Func copy("copy"), origin("origin");
-            copy(r.x, r.y) = r.in(r.x, r.y + 1) + 1; // so that it shows which one is read
-            origin() = select(lies, attune::dsl::address_of(r.in(0, 1)), attune::dsl::address_of(copy(0, 0)));
-            r.read(r.x, r.y) = 2 * attune::dsl::read_in_place(copy(r.x, r.y), origin());
-            copy.compute_root().bound_extent(r.x, 16), origin.compute_root();
-            if (vectors) r.read.vectorize(r.x, 8);
-            Pipeline p(r.read);
-            attune::dsl::lower_in_place(p);
-            const Buffer<int> all(16 * 6 + 1); // rows that begin at no multiple of a vector's bytes
-            Buffer<int> rows(all.data() + 1, 16, 6);
-            rows.for_each_element([&](int column, int row) { rows(column, row) = 100 * row + column; });
-            r.in.set(rows), lies.set(in_place);
-            Buffer<int> got = p.realize({16, 4});
-            for (int row = 0; row < 4; row++)
-                for (int column = 0; column < 16; column++)
-                    EXPECT_EQ(got(column, row), 2 * (100 * (row + 1) + column + !in_place)) << column << ", " << row;
+            for (const bool by_element : {false, true}) {
+                Reading r;
+                Param<bool> lies;
+                Func copy("copy"), origin("origin");
+                copy(r.x, r.y) = r.in(r.x, r.y + 1) + 1; // so that it shows which one is read
+                origin() = select(lies, attune::dsl::address_of(r.in(0, 1)), attune::dsl::address_of(copy(0, 0)));
+                r.read(r.x, r.y) =
+                    2 * attune::dsl::read_in_place(copy(r.x, r.y), origin(), by_element ? cast<int64_t>(r.y * 16 + r.x) : Expr());
+                copy.compute_root().bound_extent(r.x, 16), origin.compute_root();
+                if (vectors) r.read.vectorize(r.x, 8);
+                Pipeline p(r.read);
+                attune::dsl::lower_in_place(p);
+                const Buffer<int> all(16 * 6 + 1); // rows that begin at no multiple of a vector's bytes
+                Buffer<int> rows(all.data() + 1, 16, 6);
+                rows.for_each_element([&](int column, int row) { rows(column, row) = 100 * row + column; });
+                r.in.set(rows), lies.set(in_place);
+                Buffer<int> got = p.realize({16, 4});
+                for (int row = 0; row < 4; row++)
+                    for (int column = 0; column < 16; column++)
+                        EXPECT_EQ(got(column, row), 2 * (100 * (row + 1) + column + !in_place)) << column << ", " << row;
+            }
         }
 }
 

@@ -67,7 +67,7 @@ typedef int (*attune_parallel_for)(void *pool, int32_t count, int (*task)(void *
 typedef struct attune_call {
     size_t struct_size;
     int32_t threads;                  /* 0: every CPU this process may use */
-    attune_parallel_for parallel_for; /* NULL: Attune's own threads; otherwise the caller's pool, and `threads` is ignored */
+    attune_parallel_for parallel_for; /* NULL: Attune's own threads; otherwise the caller's pool, which is to have as many */
     void *pool;                       /* handed to parallel_for */
     size_t workspace_bytes;           /* out: the most scratch memory this call held at once: of tasks the sum of each thread's most */
     void *stream;                     /* of calls on ATTUNE_CUDA: the CUstream (cudaStream_t) they launch on; NULL: the default stream */

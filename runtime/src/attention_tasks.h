@@ -1,0 +1,43 @@
+// How attention's queries are shared among threads.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace attune::runtime {
+
+struct AttentionWork {
+    int64_t heads;    // of all batch items
+    int64_t queries;  // of each
+    int64_t keys;     //
+    int64_t channels; // D + Dv
+    bool rows_alike;  // whether all rows of a head attend to as many keys
+};
+
+/** Queries of a task: 32 to 1024, a power of 2. As many as can be, since a task copies keys and values, and packs its queries, once; but
+ * few enough that threads end together. No number changes by it: a tile of queries is one thread's, however many share a task.
+ *
+ * What the thread takes that ends last is estimated, in tiles of 32 queries: tasks of whole heads, or of rows alike, in rounds; of others,
+ * of which one may cost twice the mean, an even share and half of such a one. A task costs an eighth of a tile besides (copies), and the
+ * time of 125,000 multiply-adds (2.5 us); more than one cost some 5 us until another thread is awake. */
+inline int32_t attention_rows_per_task(const AttentionWork &work, int32_t threads) {
+    constexpr int64_t rows_per_tile = 32, most_tiles = 32;
+    const auto parts = [](int64_t count, int64_t per_part) { return (count + per_part - 1) / per_part; };
+    const int64_t tiles = parts(work.queries, rows_per_tile);
+    const double of_task =
+        125e3 / (static_cast<double>(rows_per_tile) * static_cast<double>(std::max<int64_t>(work.keys * work.channels, 1)));
+    const auto last = [&](int64_t tiles_per_task) {
+        const int64_t tasks = work.heads * parts(tiles, tiles_per_task);
+        const double largest = static_cast<double>(std::min(tiles, tiles_per_task)), beside = 0.125 + of_task;
+        const double waking = tasks > 1 ? 2 * of_task : 0;
+        if (work.rows_alike || tiles <= tiles_per_task) return static_cast<double>(parts(tasks, threads)) * (largest + beside) + waking;
+        return static_cast<double>(work.heads * tiles) / threads + static_cast<double>(tasks) / threads * beside + largest + waking;
+    };
+    int64_t best = most_tiles;
+    if (threads <= 1) return static_cast<int32_t>(best * rows_per_tile);
+    for (int64_t fewer = most_tiles / 2; fewer > 0; fewer /= 2)
+        if (last(fewer) < last(best)) best = fewer;
+    return static_cast<int32_t>(best * rows_per_tile);
+}
+
+} // namespace attune::runtime

@@ -1,0 +1,64 @@
+// How attention's queries are cut into tasks: enough for all threads, and no more than that takes.
+#include "attention_tasks.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace attune::runtime::attention_tasks_test {
+namespace {
+
+/** Work of the thread that ends last, in tiles of 32 queries by all keys, where each in turn takes the next task; causal or not. */
+double longest(const AttentionWork &work, int32_t threads) {
+    const int64_t rows = attention_rows_per_task(work, threads);
+    std::vector<double> busy(static_cast<size_t>(threads));
+    for (int64_t head = 0; head < work.heads; ++head)
+        for (int64_t row = 0; row < work.queries; row += rows) {
+            const auto begin = static_cast<double>(row), end = static_cast<double>(std::min(row + rows, work.queries));
+            const double keys = work.rows_alike ? 1 : (begin + end) / 2 / static_cast<double>(work.queries);
+            *std::min_element(busy.begin(), busy.end()) += (end - begin) / 32 * keys;
+        }
+    return *std::max_element(busy.begin(), busy.end());
+}
+
+double share(const AttentionWork &work, int32_t threads) {
+    const double tiles = static_cast<double>(work.heads * work.queries) / 32;
+    return (work.rows_alike ? tiles : tiles / 2) / threads;
+}
+
+TEST(AttentionTasks, HavePowersOfTwo) {
+    for (const int64_t heads : {1, 3, 12, 4096})
+        for (const int64_t queries : {1, 31, 100, 1024, 100000})
+            for (const int64_t keys : {1, 64, 100000})
+                for (const int32_t threads : {1, 2, 7, 64, 1024})
+                    for (const bool alike : {false, true}) {
+                        const int32_t rows = attention_rows_per_task({heads, queries, keys, 128, alike}, threads);
+                        EXPECT_TRUE(rows >= 32 && rows <= 1024 && (rows & (rows - 1)) == 0) << rows;
+                    }
+}
+
+TEST(AttentionTasks, AreWholeWhereHeadsAreEnough) {
+    EXPECT_EQ(attention_rows_per_task({8, 1024, 1024, 128, true}, 1), 1024);
+    EXPECT_EQ(attention_rows_per_task({1, 4096, 4096, 128, false}, 1), 1024);
+    EXPECT_EQ(attention_rows_per_task({8, 1024, 1024, 128, true}, 2), 1024);
+    EXPECT_EQ(attention_rows_per_task({8, 1024, 1024, 128, false}, 4), 1024); // of whole heads one is like another
+}
+
+TEST(AttentionTasks, GiveEveryThreadAsMuch) {
+    for (const int64_t heads : {1, 3, 5, 12, 32})
+        for (const int64_t queries : {1024, 2048, 4096, 8192})
+            for (const int32_t threads : {2, 3, 4, 8, 16})
+                for (const bool alike : {false, true}) {
+                    const AttentionWork work = {heads, queries, queries, 128, alike};
+                    EXPECT_LE(longest(work, threads), 1.2 * share(work, threads) + 1)
+                        << heads << " heads of " << queries << " on " << threads << (alike ? "" : ", causal");
+                }
+}
+
+TEST(AttentionTasks, AreNotCutWhereAnotherThreadWouldWakeTooLate) {
+    EXPECT_EQ(attention_rows_per_task({1, 64, 16, 128, true}, 2), 1024);
+    EXPECT_EQ(attention_rows_per_task({1, 64, 4096, 128, true}, 2), 32);
+}
+
+} // namespace
+} // namespace attune::runtime::attention_tasks_test
