@@ -94,9 +94,9 @@ void Arena::begin_call(uint64_t call) noexcept {
 }
 
 bool Arena::has_grown() noexcept {
-    const bool grown = grown_;
+    if (!grown_) return false; // and leaves the line in the cache of the thread that writes it
     grown_ = false;
-    return grown;
+    return true;
 }
 
 bool Arena::grow_to(size_t index, size_t blocks) noexcept {

@@ -5,6 +5,7 @@
 #include "attention_arguments.h"
 #include "attention_tasks.h"
 #include "cache_append.h"
+#include "cpu.h"
 #include "cuda_attention.h"
 #include "error.h"
 #include "rows.h"
@@ -33,6 +34,13 @@ void answer_without_keys(const attune_attention_args &args) {
     auto *out = static_cast<char *>(args.out.data);
     for_each_row(args.out, [&](int64_t offset) { std::memset(out + offset, 0, bytes); });
     if (args.lse) write_empty_lse(*args.lse, args.sinks);
+}
+
+/** Queries of a tile of the `flash` schedule, as schedules/tuned has them for this CPU's class. */
+int64_t rows_per_tile(const attune_kernel &kernel) {
+    if (cpu_class() == CpuClass::x86_64) return 8;
+    if (cpu_class() != CpuClass::avx2) return 32;
+    return kernel.head_dim == 64 || kernel.head_dim == 128 ? 24 : 16;
 }
 
 /** One run's scratch and arguments. */
@@ -95,7 +103,8 @@ private:
         const attune_cache *cache = cache_.cache();
         HalideBuffer v(cache ? cache->v : args_.v, 4), value_scale = scale_buffer(cache ? cache->v_scale : nullptr), out(args_.out, 4),
                                                        lse(lse_, 3);
-        int32_t rows_per_task = attention_rows_per_task(work(), call_.threads());
+        const attune_kernel &kernel = kernel_for(plan_, args_, s_);
+        int32_t rows_per_task = attention_rows_per_task(work(), call_.threads(), rows_per_tile(kernel));
         void *arguments[1 + ScoreArguments::count + 5] = {};
         void **next = score.append(arguments + 1);
         *next++ = v.get();
@@ -103,7 +112,7 @@ private:
         *next++ = &rows_per_task;
         *next++ = out.get();
         *next++ = lse.get();
-        return run_kernel(kernel_for(plan_, args_, s_), arguments, call_);
+        return run_kernel(kernel, arguments, call_);
     }
 
     /** The weights, or the scores at a stage. */

@@ -14,30 +14,41 @@ struct AttentionWork {
     bool rows_alike;  // whether all rows of a head attend to as many keys
 };
 
-/** Queries of a task: 32 to 1024, a power of 2. As many as can be, since a task copies keys and values, and packs its queries, once; but
- * few enough that threads end together. No number changes by it: a tile of queries is one thread's, however many share a task.
+inline constexpr int64_t most_tiles_of_attention_task = 32;
+
+/** Tiles that a kernel makes a task of, for so many queries: see Blocking::share() in dsl/attention.h. */
+inline int64_t attention_tiles_per_task(int64_t rows_per_task, int64_t rows_per_tile) {
+    int64_t tiles = 1;
+    while (2 * tiles * rows_per_tile <= rows_per_task && tiles < most_tiles_of_attention_task)
+        tiles *= 2;
+    return tiles;
+}
+
+/** Queries of a task, at most: 32 to 1024, a power of 2, of which a kernel takes as many tiles, likewise a power of 2, as they hold. As
+ * many as can be, since a task copies keys and values, and packs its queries, once; but few enough that threads end together. No number
+ * changes by it: a tile of queries is one thread's, however many share a task.
  *
- * What the thread takes that ends last is estimated, in tiles of 32 queries: tasks of whole heads, or of rows alike, in rounds; of others,
- * of which one may cost twice the mean, an even share and half of such a one. A task costs an eighth of a tile besides (copies), and the
- * time of 125,000 multiply-adds (2.5 us); more than one cost some 5 us until another thread is awake. */
-inline int32_t attention_rows_per_task(const AttentionWork &work, int32_t threads) {
-    constexpr int64_t rows_per_tile = 32, most_tiles = 32;
+ * What the thread takes that ends last is estimated, in tiles: tasks of whole heads, or of rows alike, in rounds; of others, of which one
+ * may cost twice the mean, an even share and half of such a one. A task costs an eighth of a tile besides (copies), and the time of 125,000
+ * multiply-adds (2.5 us); more than one cost some 5 us until another thread is awake. */
+inline int32_t attention_rows_per_task(const AttentionWork &work, int32_t threads, int64_t rows_per_tile) {
+    constexpr int64_t most_rows = 1024, least_rows = 32;
+    if (threads <= 1) return most_rows;
     const auto parts = [](int64_t count, int64_t per_part) { return (count + per_part - 1) / per_part; };
     const int64_t tiles = parts(work.queries, rows_per_tile);
     const double of_task =
         125e3 / (static_cast<double>(rows_per_tile) * static_cast<double>(std::max<int64_t>(work.keys * work.channels, 1)));
-    const auto last = [&](int64_t tiles_per_task) {
-        const int64_t tasks = work.heads * parts(tiles, tiles_per_task);
+    const auto last = [&](int64_t rows) {
+        const int64_t tiles_per_task = attention_tiles_per_task(rows, rows_per_tile), tasks = work.heads * parts(tiles, tiles_per_task);
         const double largest = static_cast<double>(std::min(tiles, tiles_per_task)), beside = 0.125 + of_task;
         const double waking = tasks > 1 ? 2 * of_task : 0;
         if (work.rows_alike || tiles <= tiles_per_task) return static_cast<double>(parts(tasks, threads)) * (largest + beside) + waking;
         return static_cast<double>(work.heads * tiles) / threads + static_cast<double>(tasks) / threads * beside + largest + waking;
     };
-    int64_t best = most_tiles;
-    if (threads <= 1) return static_cast<int32_t>(best * rows_per_tile);
-    for (int64_t fewer = most_tiles / 2; fewer > 0; fewer /= 2)
+    int64_t best = most_rows;
+    for (int64_t fewer = most_rows / 2; fewer >= least_rows; fewer /= 2)
         if (last(fewer) < last(best)) best = fewer;
-    return static_cast<int32_t>(best * rows_per_tile);
+    return static_cast<int32_t>(best);
 }
 
 } // namespace attune::runtime

@@ -34,7 +34,7 @@ public:
     Call &operator=(const Call &) = delete;
 
     CallContext &context() { return context_; }
-    /** How many threads will share a kernel's tasks: of a caller's own pool that is a guess. */
+    /** How many threads will share a kernel's tasks: of a caller's own pool as many as the caller said, or as there are CPUs. */
     int32_t threads() const;
 
     /** Scratch for `count` elements until the call ends or it is released; nullptr where memory runs out. */

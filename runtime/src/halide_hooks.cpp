@@ -65,9 +65,10 @@ int do_par_for(void *user_context, halide_task_t task, int min, int count, uint8
     Loop loop = {user_context, task, min, closure};
     // Inside another loop's task the threads are busy, and a caller's pool might wait for itself.
     if (inside_task() || count <= 1 || (!context.parallel_for && context.threads <= 1)) return run_inline(loop, count);
+    context.workspace->begin_loop(std::min(count, context.threads));
     const int code = context.parallel_for ? context.parallel_for(context.pool, count, run_iteration, &loop)
                                           : parallel_for(context.threads, count, run_iteration, &loop);
-    context.workspace->end_loop(std::min(count, context.parallel_for ? available_cpus() : context.threads));
+    context.workspace->end_loop();
     return code;
 }
 

@@ -31,21 +31,22 @@ void *Workspace::allocate(size_t bytes) noexcept {
     return current_task->arena() ? current_task->arena()->allocate(bytes) : nullptr;
 }
 
-Workspace::TaskArena *Workspace::add_arena() noexcept {
+Workspace::TaskArena *Workspace::add_arena(bool taken) noexcept {
     const std::lock_guard<std::mutex> lock(adding_);
     const size_t count = arena_count_.load(std::memory_order_relaxed);
     if (count == arenas_.size()) return nullptr;
     auto *made = new (std::nothrow) TaskArena;
     if (!made) return nullptr;
+    made->taken.store(taken, std::memory_order_relaxed);
+    if (taken) last_arena = count;
     arenas_[count].store(made, std::memory_order_relaxed);
     arena_count_.store(count + 1, std::memory_order_release);
     return made;
 }
 
-Workspace::TaskArena *Workspace::take_idle_arena() noexcept {
-    const size_t count = arena_count_.load(std::memory_order_acquire);
-    for (size_t i = 0; i < count; ++i) {
-        const size_t at = (last_arena + i) % count;
+Workspace::TaskArena *Workspace::take_idle_arena(size_t first, size_t end) noexcept {
+    for (size_t i = first; i < end; ++i) {
+        const size_t at = first + (last_arena + i) % (end - first);
         TaskArena *arena = arenas_[at].load(std::memory_order_relaxed);
         if (arena->taken.load(std::memory_order_relaxed) || arena->taken.exchange(true, std::memory_order_acquire)) continue;
         last_arena = at;
@@ -55,14 +56,18 @@ Workspace::TaskArena *Workspace::take_idle_arena() noexcept {
 }
 
 Workspace::TaskArena *Workspace::take_arena() noexcept {
-    TaskArena *found = take_idle_arena();
-    if (!found) found = add_arena();
-    // More tasks than any loop of ours has threads, by a caller's pool, wait for each other.
-    while (!found && arena_count_.load(std::memory_order_relaxed) == arenas_.size()) {
-        std::this_thread::yield();
-        found = take_idle_arena();
+    TaskArena *found = nullptr;
+    while (!found) {
+        const size_t count = arena_count_.load(std::memory_order_acquire), of_loop = std::min(count, threads_);
+        found = take_idle_arena(0, of_loop);
+        if (!found) found = take_idle_arena(of_loop, count); // a caller's pool may have more threads than it said
+        if (!found && count < arenas_.size()) {
+            found = add_arena(true);
+            if (!found) return nullptr;
+        }
+        if (!found) std::this_thread::yield(); // more tasks than any loop of ours has threads wait for each other
     }
-    if (found && found->arena.call() != call_) found->arena.begin_call(call_);
+    if (found->arena.call() != call_) found->arena.begin_call(call_);
     return found;
 }
 
@@ -95,29 +100,28 @@ size_t Workspace::peak_bytes() const noexcept {
     return bytes;
 }
 
-void Workspace::end_loop(int32_t threads) noexcept {
+void Workspace::begin_loop(int32_t threads) noexcept {
+    threads_ = static_cast<size_t>(threads);
     has_run_tasks_ = true;
+}
+
+void Workspace::end_loop() noexcept {
     bool has_grown = false;
     for (size_t i = 0; i < arena_count_.load(std::memory_order_acquire); ++i)
         has_grown = arenas_[i].load()->arena.has_grown() || has_grown;
-    const auto wanted = static_cast<size_t>(threads);
-    if (!has_grown && arena_count_ >= wanted) return;
-    while (arena_count_ < wanted) {
-        TaskArena *added = add_arena();
-        if (!added) return;
-        added->taken.store(false, std::memory_order_release);
-    }
-    const size_t count = arena_count_;
+    if (!has_grown && arena_count_ >= threads_) return;
+    while (arena_count_ < threads_)
+        if (!add_arena(false)) return;
     for (size_t i = 0; i < block_classes; ++i) {
         size_t blocks = 0;
-        for (size_t k = 0; k < count; ++k)
+        for (size_t k = 0; k < arena_count_; ++k)
             blocks = std::max(blocks, arenas_[k].load()->arena.blocks(i));
-        if (size_of_class(i) * blocks * count > max_spare_bytes) continue;
-        for (size_t k = 0; k < count; ++k)
+        if (size_of_class(i) * blocks * threads_ > max_spare_bytes) continue;
+        for (size_t k = 0; k < threads_; ++k)
             if (!arenas_[k].load()->arena.grow_to(i, blocks)) return;
     }
     // What was made here is no task's.
-    for (size_t k = 0; k < count; ++k)
+    for (size_t k = 0; k < threads_; ++k)
         arenas_[k].load()->arena.has_grown();
 }
 

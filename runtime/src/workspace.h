@@ -32,8 +32,10 @@ public:
     /** The most bytes held at once since begin_call: by the call, and by each thread's tasks, as if all held their most together. */
     size_t peak_bytes() const noexcept;
 
-    /** Ends a parallel loop: keeps blocks enough for `threads` of its tasks at once, however few ran together this time. */
-    void end_loop(int32_t threads) noexcept;
+    /** Begins a parallel loop on so many threads: its tasks have the first arenas, so that as many are used from call to call. */
+    void begin_loop(int32_t threads) noexcept;
+    /** Ends it: keeps blocks enough for as many of its tasks at once, however few ran together this time. */
+    void end_loop() noexcept;
 
 private:
     friend class TaskScope;
@@ -46,12 +48,13 @@ private:
 
     /** The one the calling thread had last, if it is idle, for what is in its cache; nullptr where memory runs out. */
     TaskArena *take_arena() noexcept;
-    TaskArena *take_idle_arena() noexcept;
-    TaskArena *add_arena() noexcept;
+    TaskArena *take_idle_arena(size_t first, size_t end) noexcept;
+    TaskArena *add_arena(bool taken) noexcept;
 
     Arena own_;
     std::array<std::atomic<TaskArena *>, max_threads> arenas_{};
     std::atomic<size_t> arena_count_{0};
+    size_t threads_ = 1; // of the loop
     std::mutex adding_;
     bool has_run_tasks_ = false; // in this call
     uint64_t call_ = 0;

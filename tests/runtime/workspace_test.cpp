@@ -65,9 +65,10 @@ void run_tasks(Workspace &workspace, int at_once) {
 TEST(Workspace, KeepsBlocksForTasksThatDidntRunTogether) {
     Workspace workspace;
     workspace.begin_call();
+    workspace.begin_loop(3);
     run_tasks(workspace, 1); // one after the other, as where workers wake too late
     run_tasks(workspace, 1);
-    workspace.end_loop(3);
+    workspace.end_loop();
     const int64_t count = attune_internal_allocation_count();
     run_tasks(workspace, 3);
     EXPECT_EQ(attune_internal_allocation_count(), count);
@@ -79,11 +80,13 @@ TEST(Workspace, CountsTheMostOfEachThreadsTasks) {
     Workspace workspace;
     workspace.begin_call();
     void *of_call = workspace.allocate(1000);
+    workspace.begin_loop(1);
     run_tasks(workspace, 1), run_tasks(workspace, 1);
-    workspace.end_loop(1);
+    workspace.end_loop();
     EXPECT_EQ(workspace.peak_bytes(), 1000u + 6070u);
+    workspace.begin_loop(2);
     run_tasks(workspace, 2);
-    workspace.end_loop(2);
+    workspace.end_loop();
     EXPECT_EQ(workspace.peak_bytes(), 1000u + 2 * 6070u);
     workspace.release(of_call);
     workspace.begin_call();
