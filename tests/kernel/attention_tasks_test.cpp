@@ -93,7 +93,6 @@ TEST_P(AttentionTasks, OfOneHeadAreAsManyAsThreads) {
         call.parallel_for = run_tasks, call.pool = &tasks;
         run(p, call);
         EXPECT_GE(tasks, threads);
-        EXPECT_LE(tasks, std::max(2 * threads, 4)); // x86-64 has at most 256 rows a task
     }
 }
 
