@@ -28,9 +28,10 @@ inline int64_t attention_tiles_per_task(int64_t rows_per_task, int64_t rows_per_
  * many as can be, since a task copies keys and values, and packs its queries, once; but few enough that threads end together. No number
  * changes by it: a tile of queries is one thread's, however many share a task.
  *
- * What the thread takes that ends last is estimated, in tiles: tasks of whole heads, or of rows alike, in rounds; of others, of which one
- * may cost twice the mean, an even share and half of such a one. A task costs an eighth of a tile besides (copies), and the time of 125,000
- * multiply-adds (2.5 us); more than one cost some 5 us until another thread is awake. */
+ * What the thread takes that ends last is estimated, in tiles: tasks of whole heads, or as large as each other, in rounds; of others an
+ * even share and half of the largest, which may cost twice the mean where rows aren't alike. A task costs an eighth of a tile besides
+ * (copies; with AVX2, which copies keys too, three tenths), and the time of 125,000 multiply-adds (2.5 us); more than one cost some 5 us
+ * until another thread is awake. */
 inline int32_t attention_rows_per_task(const AttentionWork &work, int32_t threads, int64_t rows_per_tile) {
     constexpr int64_t most_rows = 1024, least_rows = 32;
     if (threads <= 1) return most_rows;
@@ -40,10 +41,12 @@ inline int32_t attention_rows_per_task(const AttentionWork &work, int32_t thread
         125e3 / (static_cast<double>(rows_per_tile) * static_cast<double>(std::max<int64_t>(work.keys * work.channels, 1)));
     const auto last = [&](int64_t rows) {
         const int64_t tiles_per_task = attention_tiles_per_task(rows, rows_per_tile), tasks = work.heads * parts(tiles, tiles_per_task);
-        const double largest = static_cast<double>(std::min(tiles, tiles_per_task)), beside = 0.125 + of_task;
+        const double largest = static_cast<double>(std::min(tiles, tiles_per_task)), beside = (rows_per_tile < 32 ? 0.3 : 0.125) + of_task;
         const double waking = tasks > 1 ? 2 * of_task : 0;
-        if (work.rows_alike || tiles <= tiles_per_task) return static_cast<double>(parts(tasks, threads)) * (largest + beside) + waking;
-        return static_cast<double>(work.heads * tiles) / threads + static_cast<double>(tasks) / threads * beside + largest + waking;
+        if (tiles <= tiles_per_task || (work.rows_alike && tiles % tiles_per_task == 0))
+            return static_cast<double>(parts(tasks, threads)) * (largest + beside) + waking;
+        const double even = (static_cast<double>(work.heads * tiles) + static_cast<double>(tasks) * beside) / threads;
+        return even + (work.rows_alike ? largest / 2 : largest) + waking;
     };
     int64_t best = most_rows;
     for (int64_t fewer = most_rows / 2; fewer >= least_rows; fewer /= 2)
