@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "divided_up.h"
+
 namespace attune::runtime {
 
 struct AttentionWork {
     int64_t heads;    // of all batch items
-    int64_t queries;  // of each
-    int64_t keys;     //
+    int64_t queries;  // of each head
+    int64_t keys;     // likewise
     int64_t channels; // D + Dv
     bool rows_alike;  // whether all rows of a head attend to as many keys
 };
@@ -35,16 +37,16 @@ inline int64_t attention_tiles_per_task(int64_t rows_per_task, int64_t rows_per_
 inline int32_t attention_rows_per_task(const AttentionWork &work, int32_t threads, int64_t rows_per_tile) {
     constexpr int64_t most_rows = 1024, least_rows = 32;
     if (threads <= 1) return most_rows;
-    const auto parts = [](int64_t count, int64_t per_part) { return (count + per_part - 1) / per_part; };
-    const int64_t tiles = parts(work.queries, rows_per_tile);
+    const int64_t tiles = divided_up(work.queries, rows_per_tile);
     const double of_task =
         125e3 / (static_cast<double>(rows_per_tile) * static_cast<double>(std::max<int64_t>(work.keys * work.channels, 1)));
     const auto last = [&](int64_t rows) {
-        const int64_t tiles_per_task = attention_tiles_per_task(rows, rows_per_tile), tasks = work.heads * parts(tiles, tiles_per_task);
+        const int64_t tiles_per_task = attention_tiles_per_task(rows, rows_per_tile),
+                      tasks = work.heads * divided_up(tiles, tiles_per_task);
         const double largest = static_cast<double>(std::min(tiles, tiles_per_task)), beside = (rows_per_tile < 32 ? 0.3 : 0.125) + of_task;
         const double waking = tasks > 1 ? 2 * of_task : 0;
         if (tiles <= tiles_per_task || (work.rows_alike && tiles % tiles_per_task == 0))
-            return static_cast<double>(parts(tasks, threads)) * (largest + beside) + waking;
+            return static_cast<double>(divided_up(tasks, threads)) * (largest + beside) + waking;
         const double even = (static_cast<double>(work.heads * tiles) + static_cast<double>(tasks) * beside) / threads;
         return even + (work.rows_alike ? largest / 2 : largest) + waking;
     };

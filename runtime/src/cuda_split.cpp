@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "divided_up.h"
 #include "tensor.h"
 
 namespace attune::runtime {
@@ -15,8 +16,6 @@ constexpr int64_t keys_a_step = 64, least_keys = 128, most_chunks = 128;
 constexpr int64_t rows_a_tile = 16, channels_a_column = 8;
 constexpr int64_t widest = 256;                   // value of a kernel for any width
 constexpr int64_t most_floats = int64_t{1} << 24; // of the states that are held at once: 64 MiB
-
-int64_t divided_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 attune_tensor items_of(attune_tensor tensor, int64_t first, int64_t count) {
     if (tensor.extent[0] == 1) return tensor; // of all items

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "divided_up.h"
+
 namespace attune::runtime {
 
 struct LinearTask {
@@ -16,13 +18,12 @@ struct LinearTask {
 inline LinearTask linear_task(int64_t rows, int64_t columns, int32_t threads) {
     constexpr int64_t rows_per_tile = 12, columns_per_panel = 32; // tiles of all kernels, or two of them
     constexpr int64_t most_tiles = 12, least_tiles = 2, most_panels = 128, least_panels = 4;
-    const auto parts = [](int64_t count, int64_t per_part) { return (count + per_part - 1) / per_part; };
-    const int64_t tiles = parts(rows, rows_per_tile), panels = parts(columns, columns_per_panel);
-    const int64_t all = tiles * parts(panels, most_panels);
-    const int64_t tiles_of_thread = parts(all, threads), turns = parts(tiles_of_thread, most_tiles);
-    const int64_t tiles_per_task = std::clamp(parts(all, threads * turns), least_tiles, most_tiles);
-    const int64_t shares = std::max(parts(panels, most_panels), parts(threads, parts(tiles, tiles_per_task)));
-    const int64_t panels_per_task = std::clamp(parts(panels, shares), least_panels, most_panels);
+    const int64_t tiles = divided_up(rows, rows_per_tile), panels = divided_up(columns, columns_per_panel);
+    const int64_t all = tiles * divided_up(panels, most_panels);
+    const int64_t tiles_of_thread = divided_up(all, threads), turns = divided_up(tiles_of_thread, most_tiles);
+    const int64_t tiles_per_task = std::clamp(divided_up(all, threads * turns), least_tiles, most_tiles);
+    const int64_t shares = std::max(divided_up(panels, most_panels), divided_up(threads, divided_up(tiles, tiles_per_task)));
+    const int64_t panels_per_task = std::clamp(divided_up(panels, shares), least_panels, most_panels);
     return {int32_t(tiles_per_task * rows_per_tile), int32_t(panels_per_task * columns_per_panel)};
 }
 

@@ -52,7 +52,7 @@ TEST(Displaced, OfNothingLoadedIsAnError) {
 // The same loop reads the copy, or the rows that it would be a copy of, from the second on, wherever they begin.
 TEST(InPlace, ReadsTheCopyOrWhatItIsOf) {
     for (const bool vectors : {false, true})
-        for (const bool in_place : {false, true}) {
+        for (const bool in_place : {false, true})
             for (const bool by_element : {false, true}) {
                 Reading r;
                 Param<bool> lies;
@@ -74,7 +74,6 @@ TEST(InPlace, ReadsTheCopyOrWhatItIsOf) {
                     for (int column = 0; column < 16; column++)
                         EXPECT_EQ(got(column, row), 2 * (100 * (row + 1) + column + !in_place)) << column << ", " << row;
             }
-        }
 }
 
 TEST(InPlace, OfNothingLoadedIsAnError) {
