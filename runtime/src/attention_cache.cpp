@@ -43,6 +43,7 @@ Status RunCache::fill(const attune_attention_args &args, const AttentionShape &s
 Status RunCache::fill_numbers(const AttentionShape &s) {
     const attune_attention_args &given = args_;
     const attune_cache &cache = *given.cache;
+    offset_given_ = given.offsets || given.has_offset;
     int64_t *lengths = lengths_.data(), *offsets = offsets_.data(), *shifted = shifted_.data();
     for (int64_t b = 0; b < s.batch; ++b) {
         const int64_t tokens = read_integer(cache.lengths, b) + s.new_keys, first = first_token(cache, tokens);

@@ -42,6 +42,8 @@ public:
     const attune_tensor *starts() const { return uniform_ ? nullptr : &args_.cache->lengths; }
     int64_t offset() const { return offset_; }
     int64_t start() const { return start_; }
+    /** Whether the caller said where query 0 stands: it counts from what the cache holds otherwise. */
+    bool offset_given() const { return offset_given_; }
 
     /** An error if some query attends to a token that the ring has overwritten. */
     Status check_ring(const MaskProgram &program, const AttentionShape &shape, Call &call) const;
@@ -53,6 +55,7 @@ private:
     Scratch<int64_t> lengths_, offsets_, shifted_;
     attune_tensor lengths_tensor_ = {}, offsets_tensor_ = {}, shifted_tensor_ = {};
     bool uniform_ = false; // all items have one offset and one length
+    bool offset_given_ = false;
     int64_t offset_ = 0, start_ = 0;
 };
 

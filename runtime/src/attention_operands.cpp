@@ -22,6 +22,8 @@ PositionInput position_input(const attune_attention_plan &plan, const RunCache &
     if (!cache.cache()) return in;
     in.offset = cache.offset(), in.offsets = cache.offsets();
     in.key_offset = cache.start(), in.key_offsets = cache.starts();
+    in.keys_counted_from = CountedFrom::cache;
+    if (!cache.offset_given()) in.counted_from = CountedFrom::cache_and_new;
     return in;
 }
 

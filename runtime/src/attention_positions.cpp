@@ -37,6 +37,7 @@ Positions query_positions(const PositionInput &in) {
     if (in.position->alignment != Alignment::unnamed) return p;
     p.offset = in.offset;
     p.offsets = in.offsets;
+    p.counted_from = in.counted_from;
     return p;
 }
 
@@ -47,6 +48,7 @@ Positions key_positions(const PositionInput &in) {
     p.streams = in.position->streams();
     p.offset = in.key_offset;
     p.offsets = in.key_offsets;
+    p.counted_from = in.keys_counted_from;
     const bool shared = !in.key_positions && in.queries == in.keys;
     p.given = shared ? in.positions : in.key_positions;
     p.name = shared ? "positions" : "key_positions";

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "call.h"
+#include "position_numbers.h"
 #include "status.h"
 #include "text/position.h"
 
@@ -13,10 +14,11 @@ namespace attune::runtime {
 struct PositionInput {
     const text::Position *position; // nullptr: none
     int64_t batch, heads, kv_heads, queries, keys, head_dim;
-    int64_t offset = 0;                                                 // key position of query 0, unless the position names an alignment
-    const attune_tensor *offsets = nullptr;                             // or one per batch item, checked
-    int64_t key_offset = 0;                                             // position of key 0: above 0 where a cache has tokens already
-    const attune_tensor *key_offsets = nullptr;                         // or one per batch item, checked
+    int64_t offset = 0;                         // key position of query 0, unless the position names an alignment
+    const attune_tensor *offsets = nullptr;     // or one per batch item, checked
+    int64_t key_offset = 0;                     // position of key 0: above 0 where a cache has tokens already
+    const attune_tensor *key_offsets = nullptr; // or one per batch item, checked
+    CountedFrom counted_from = CountedFrom::offset, keys_counted_from = CountedFrom::offset;
     const attune_tensor *positions = nullptr, *key_positions = nullptr; // as attune_attention_args has them
     const attune_tensor *position_table = nullptr;                      // of the position `learned`: f32 [P, D]
 };

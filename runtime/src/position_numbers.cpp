@@ -72,6 +72,20 @@ Status check_values(const Positions &p, const PositionLimit &limit) {
     return status;
 }
 
+/** "cache.lengths[1]": what the positions of an item are counted from. */
+std::string start_of(const Positions &p, int64_t item) {
+    const std::string which = p.offsets ? "[" + std::to_string(item) + "]" : "";
+    switch (p.counted_from) {
+    case CountedFrom::cache:
+        return "cache.lengths" + which;
+    case CountedFrom::cache_and_new:
+        return "cache.lengths" + which + " + T - N";
+    case CountedFrom::offset:
+        break;
+    }
+    return p.offsets ? "offsets" + which : "offset";
+}
+
 /** Positions offset ... offset + tokens - 1 are within the limit. */
 Status check_start(const std::string &name, int64_t offset, int64_t tokens, const PositionLimit &limit) {
     const int64_t last = limit.high - tokens + 1;
@@ -96,10 +110,11 @@ Status check_positions(const Positions &p, const PositionLimit &limit) {
         ATTUNE_TRY(check_shape(p));
         return p.device == ATTUNE_CPU && has_elements(*p.given) ? check_values(p, limit) : Status();
     }
-    if (!p.offsets) return check_start("offset", p.offset, p.tokens, limit);
+    if (p.tokens == 0) return {};
+    if (!p.offsets) return check_start(start_of(p, 0), p.offset, p.tokens, limit);
     for (int64_t item = 0; item < p.batch; ++item)
         if (const int64_t offset = read_integer(*p.offsets, item); offset < limit.low || offset > limit.high - p.tokens + 1)
-            return check_start(formatted("offsets[{}]", item), offset, p.tokens, limit);
+            return check_start(start_of(p, item), offset, p.tokens, limit);
     return {};
 }
 

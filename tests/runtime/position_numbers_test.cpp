@@ -2,6 +2,9 @@
 #include "position_numbers.h"
 
 #include <string>
+#include <utility>
+
+#include <gtest/gtest.h>
 
 namespace attune::runtime {
 namespace {
@@ -20,16 +23,26 @@ TEST(PositionNumbers, EveryTokenHasToBeWithinTheLimit) {
     EXPECT_EQ(check(0, 11).message, "there are 11 tokens; they must be at most 10, so that their positions are rows of the table");
 }
 
-TEST(PositionNumbers, NoTokensMayStandBehindTheLast) {
+TEST(PositionNumbers, NoTokensMayStandAnywhere) {
     EXPECT_TRUE(check(10, 0).ok());
-    EXPECT_EQ(check(11, 0).message, "offset is 11; it must be 0 to 10, so that the positions of 0 tokens are rows of the table");
-    int64_t offsets[2] = {10, 3};
-    attune_tensor tensor = attune_contiguous(offsets, ATTUNE_I64, 1, (const int64_t[]){2});
+    EXPECT_TRUE(check(11, 0).ok());
+}
+
+TEST(PositionNumbers, AreCountedFromWhatTheMessageNames) {
+    int64_t lengths[2] = {7, 8};
+    attune_tensor tensor = attune_contiguous(lengths, ATTUNE_I64, 1, (const int64_t[]){2});
+    const std::string rest = " is 8; it must be 0 to 7, so that the positions of 3 tokens are rows of the table";
+    const std::pair<CountedFrom, const char *> cases[] = {{CountedFrom::offset, "offsets[1]"},
+                                                          {CountedFrom::cache, "cache.lengths[1]"},
+                                                          {CountedFrom::cache_and_new, "cache.lengths[1] + T - N"}};
+    for (const auto &[counted_from, name] : cases) {
+        Positions p;
+        p.offsets = &tensor, p.batch = 2, p.tokens = 3, p.counted_from = counted_from;
+        EXPECT_EQ(check_positions(p, {0, 9, "are rows of the table"}).message, name + rest);
+    }
     Positions p;
-    p.offsets = &tensor, p.batch = 2;
-    EXPECT_TRUE(check_positions(p, {0, 9, "are rows of the table"}).ok());
-    offsets[0] = 11;
-    EXPECT_FALSE(check_positions(p, {0, 9, "are rows of the table"}).ok());
+    p.offset = 8, p.tokens = 3, p.counted_from = CountedFrom::cache;
+    EXPECT_EQ(check_positions(p, {0, 9, "are rows of the table"}).message, "cache.lengths" + rest);
 }
 
 } // namespace
