@@ -20,6 +20,8 @@
 namespace attune::bench {
 namespace {
 
+using Hint = decltype(_MM_HINT_T0); // an enumeration of GCC's, and of Clang an int
+
 constexpr int streams = 4, lines_at_once = 4, first_passes = 3;
 constexpr double rest_seconds = 0.25;                                    // from one sample to the next
 constexpr int64_t line = 64, prefetch_ahead = 2048, ahead_of_one = 4096; // bytes
@@ -28,7 +30,7 @@ constexpr int64_t line = 64, prefetch_ahead = 2048, ahead_of_one = 4096; // byte
 using Sum = int64_t (*)(const char *data, int64_t bytes);
 
 // Four lines at a time, one of each stream or four of one.
-template <int streams, _mm_hint nearness> __attribute__((target("avx512f"))) int64_t sum_avx512(const char *data, int64_t bytes) {
+template <int streams, Hint nearness> __attribute__((target("avx512f"))) int64_t sum_avx512(const char *data, int64_t bytes) {
     constexpr int64_t lines = lines_at_once / streams, ahead = streams == 1 ? ahead_of_one : prefetch_ahead;
     __m512i sum[lines_at_once] = {};
     const int64_t each = bytes / streams;
@@ -46,7 +48,7 @@ template <int streams, _mm_hint nearness> __attribute__((target("avx512f"))) int
     return total;
 }
 
-template <int streams, _mm_hint nearness> int64_t sum_sse2(const char *data, int64_t bytes) {
+template <int streams, Hint nearness> int64_t sum_sse2(const char *data, int64_t bytes) {
     constexpr int64_t lines = lines_at_once / streams, ahead = streams == 1 ? ahead_of_one : prefetch_ahead;
     __m128i sum[lines_at_once] = {};
     const int64_t each = bytes / streams;

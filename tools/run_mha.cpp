@@ -123,8 +123,7 @@ void add_layer(CLI::App &app, MhaCommand &command) {
     constexpr int64_t most = std::numeric_limits<int32_t>::max();
     const char *const names[4] = {"q", "k", "v", "o"};
     const char *const shapes[4] = {"[heads D, d_in]", "[kv_heads D, kdim]", "[kv_heads Dv, vdim]",
-                                   "[d_out, heads Dv]; without it the heads "
-                                   "side by side are the output"};
+                                   "[d_out, heads Dv]; without it the heads side by side are the output"};
     for (int i = 0; i < 4; ++i) {
         CLI::Option *weight = add_text(app, std::string("--w-") + names[i], command.weight[i], std::string("Weights: ") + shapes[i]);
         if (i < 3) weight->required();

@@ -54,7 +54,7 @@ bool has_extension(std::string_view feature) {
     return feature.substr(0, 7) != "avx512_" || feature == "avx512_skylake";
 }
 
-// F16C alone is asked of CPUID: clang before 15 doesn't know its name. Its registers are AVX's.
+// F16C alone is asked of CPUID: Clang didn't know its name for long (16 doesn't). Its registers are AVX's.
 bool has_f16c() {
     unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
     return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;

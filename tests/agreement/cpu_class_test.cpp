@@ -1,4 +1,5 @@
 // Run once for each CPU class that ATTUNE_CPU can lower to (see CMakeLists.txt): right results from that class's kernels.
+#include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -49,6 +50,12 @@ bool is_zen5() {
            std::stoi(text.substr(text.find(':', family) + 1)) >= 26;
 }
 
+// Clang's __builtin_cpu_supports knew no "f16c" for long.
+bool has_f16c() {
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+
 bool has_tiles() {
     std::ifstream info("/proc/cpuinfo");
     const std::string text((std::istreambuf_iterator<char>(info)), {});
@@ -61,7 +68,7 @@ bool has_tiles() {
  * known beforehand. */
 TEST(CpuClassOfThisRun, IsTheOneAskedFor) {
     __builtin_cpu_init();
-    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
     const bool avx512 = avx2 && __builtin_cpu_supports("avx512bw"), bf16 = avx512 && __builtin_cpu_supports("avx512bf16");
     const std::string offered = bf16 && is_zen5() ? "avx512_zen5"
                                 : bf16            ? "avx512_bf16"
