@@ -2,14 +2,17 @@
 //
 // Writes DIR/NAME_kernel.h and DIR/NAME_kernel.cpp: the attune_kernel descriptor of a kernel made by attune_add_kernel. The names
 // of its run-time parameters are those of the mask, or PARAMETERs where the mask is written in C++ (MASK is ""). Exit 1, with a sentence
-// on stderr, where MASK, SCORE or POSITION isn't one.
+// on stderr, where MASK, SCORE or POSITION isn't one, or HEAD_DIM channels can't be rotated so.
 #include "text/mask.h"
 #include "text/position.h"
 #include "text/score.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -78,9 +81,30 @@ bool check_mask(Kernel &kernel) {
     return check(parsed, kernel, "MASK", kernel.mask);
 }
 
+/** What is wrong with a rotation of heads of D channels, if anything is; the text was parsed. A plan would say so, too, but only of a
+ * kernel that took seconds to make and can't be used. */
+std::string rotation_error(const attune::text::Position &position, int64_t head_dim) {
+    if (position.kind != attune::text::PositionKind::rotary || head_dim == 0) return "";
+    const std::string is = "HEAD_DIM is " + std::to_string(head_dim);
+    if (position.width > head_dim) return "width is " + std::to_string(position.width) + " and " + is;
+    if (position.width > 0) return "";
+    if (head_dim % 2 != 0) return "channels turn in pairs and " + is + "; it must be even, or width given";
+    const int64_t pairs = head_dim / 2, sum = std::accumulate(position.sections.begin(), position.sections.end(), int64_t(0));
+    if (!position.sections.empty() && sum != pairs)
+        return "mrope's sections add up to " + std::to_string(sum) + "; they must to " + std::to_string(pairs) + ", as " + is;
+    if (pairs % position.axes != 0)
+        return "axes is " + std::to_string(position.axes) + "; it must divide " + std::to_string(pairs) + ", as " + is;
+    return "";
+}
+
+bool check_position(const Kernel &kernel) {
+    attune::text::PositionResult parsed = attune::text::parse_position(kernel.position);
+    if (parsed.ok()) parsed.error = rotation_error(parsed.position, std::atoll(kernel.head_dim.c_str()));
+    return check(parsed, kernel, "POSITION", kernel.position);
+}
+
 bool check_texts(Kernel &kernel) {
-    return check_mask(kernel) && check(attune::text::parse_score(kernel.score), kernel, "SCORE", kernel.score) &&
-           check(attune::text::parse_position(kernel.position), kernel, "POSITION", kernel.position);
+    return check_mask(kernel) && check(attune::text::parse_score(kernel.score), kernel, "SCORE", kernel.score) && check_position(kernel);
 }
 
 } // namespace
