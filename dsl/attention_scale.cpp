@@ -4,6 +4,9 @@
 // them. Pairs hold q as it is, so that it isn't rounded, but for the sign of the scale: the largest score stays that of the largest
 // product. Its size goes with the exponential, unless something comes between that takes scores as they are.
 #include "dsl/attention_parts.h"
+
+#include <limits>
+
 #include "dsl/numeric.h"
 #include "dsl/softmax.h"
 
@@ -51,9 +54,10 @@ Expr scale_left(const AttentionInputs &in, const Blocking &blocking) {
 
 Expr exponent_scale(const AttentionInputs &in, const Blocking &blocking) {
     const Expr base2 = base2_scale(in.temperature);
-    // Beyond these bounds softmax is the arg max, or the plain mean, already, and what is 0 or infinite here would make NaN of a masked
-    // score.
-    if (blocking.products.pairs) return clamp(scale_left(in, blocking) * base2, 1e-37f, 1e37f);
+    // Beyond these bounds softmax is the arg max, or the plain mean of whatever scores, already, and what is 0 or infinite here would make
+    // NaN of a masked score.
+    const float least = std::numeric_limits<float>::denorm_min(), most = 1e37f;
+    if (blocking.products.pairs) return clamp(scale_left(in, blocking) * base2, least, most);
     return select(scored_by_exponent(in, blocking), 2.0f, base2);
 }
 

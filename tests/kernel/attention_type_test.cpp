@@ -162,6 +162,16 @@ TEST_P(AttentionTypes, AnyFiniteScaleAndTemperature) {
     }
 }
 
+/** However large the products are that it makes equal. */
+TEST_P(AttentionTypes, AScaleOf0GivesTheMean) {
+    AttentionProblem p = half_problem(9, 700);
+    const float large = type() == ATTUNE_BF16 ? 0x1p58f : 8.0f;
+    p.mask = "prefix(690)", p.scale = 0.0f;
+    p.q.fill(large);
+    p.k.each([large, i = int64_t(0), d = p.dim()](float &x) mutable { x = i++ / d % 2 == 0 ? large : -large; });
+    expect_within(2, p);
+}
+
 /** The key of the largest score alone is left, whichever block it is in. */
 TEST_P(AttentionTypes, AScaleWithoutMeasurePicksTheLargest) {
     for (float scale : {1e12f, -1e12f, 1e30f}) {
