@@ -22,17 +22,21 @@ using Positioning = std::function<Halide::Expr(const PositionedInput &row, const
 
 /** Keys and values by page: one who reads all channels of a key looks its page up once. */
 struct Pages {
-    Halide::Expr size;       // tokens of a page
-    Halide::Expr several;    // whether the keys of an item lie in more than one page; if not, a place is the token
-    Halide::Func page;       // i32 (token, batch): the page that holds a key and its value
-    Halide::Func place;      // i32 (token): which of the page's tokens they are
-    Halide::Func key, value; // (channel, place, head, page)
+    Halide::Expr size;                   // tokens of a page
+    Halide::Expr several;                // whether the keys of an item lie in more than one page; if not, a place is the token
+    Halide::Func page;                   // i32 (token, batch): the page that holds a key and its value
+    Halide::Func place;                  // i32 (token): which of the page's tokens they are
+    Halide::Func key, value;             // (channel, place, head, page), as stored
+    Halide::Func key_scale, value_scale; // f32 (place, head, page): what those of int8 are to be multiplied with; else not defined
+    Halide::Expr scales_contiguous;      // whether those of a page's tokens lie side by side; only where there are scales
 
     /** From a token of a page to the next, and from a page to the next, in memory. */
     struct Strides {
         Halide::Expr place, page; // elements
     };
-    std::optional<Strides> key_strides, value_strides; // where elements are read as they lie, without scales
+    std::optional<Strides> key_strides, value_strides;
+
+    bool scaled() const { return key_scale.defined(); }
 
     /** `several`, which an item's keys don't where none is given. */
     Halide::Expr in_several() const { return several.defined() ? several : Halide::Internal::const_false(); }
@@ -85,6 +89,7 @@ struct Blocking {
     int first_rows = 0;              // of a tile: what only these, or only the others, attend to is multiplied for them alone; 0: for all
     int few_keys = 0;                // of a panel: where the tile has no more left, only these are multiplied with queries; 0: all are
     int values_at_once = 1;          // packed values of a panel that a pass multiplies; with few_keys none begins behind the last key
+    int channels_at_once = 1;        // of q and k that a pass of the scores' products multiplies; one of them asks for what is read later
     int value_step = 1;              // channels of v that are merged in one step; v is padded with zeros to a multiple
     int value_lanes = 1;             // channels of v looked at as one vector, where they divide Dv or it isn't compiled in; else a step is
     Products products = {};          // with pairs keys_per_panel is even
@@ -174,7 +179,7 @@ struct Operands {
     Halide::Func key;         // (dim, key, block, task, head, batch)
     // Only where some may be read in place: where they are.
     Halide::Func place;            // (block, task, head, batch), by Place
-    Halide::Func panel_place;      // u64 (slot, tile, block, head, batch): key_origin and value_origin of a panel, or those of the copies
+    Halide::Func panel_place;      // u64 (slot, tile, block, head, batch), by key_origin and value_origin: of a panel, or of its copy
     Halide::Func value_words;      // (dim, key, block, task, head, batch): v packed; only where packed keys lie side by side
     Halide::Func value;            // (dim, key, block, task, head, batch), zero past Dv
     Halide::Func value_lane;       // (dim, block, task, head, batch): largest bits of |v|, by lane

@@ -107,25 +107,26 @@ NextHead::NextHead(const Expr &goes_on, const Expr &heads, const Expr &batches) 
 MemoryAhead memory_ahead(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels) {
     MemoryAhead m;
     m.asked = Func("asked"), m.tokens = Func("tokens_of_panel");
-    if (blocking.asks_with_products && in.pages.key_strides && in.pages.value_strides) declare_block_ahead(m, in, blocking, ranges);
+    const bool as_stored = in.pages.key_strides && in.pages.value_strides && !in.pages.scaled();
+    if (blocking.asks_with_products && as_stored) declare_block_ahead(m, in, blocking, ranges);
     declare_asked(m, in, blocking, ranges, panels);
     return m;
 }
 
-Expr asking_ahead(const AttentionInputs &in, const Blocking &blocking, const Operands &o, const Panels &panels, const MemoryAhead &memory,
-                  const Expr &key, const Expr &slot, const Expr &lane, const Expr &d) {
+Expr asking_ahead(const AttentionInputs &in, const Blocking &blocking, const Operands &o, const MemoryAhead &memory, const Expr &key,
+                  const Expr &slot, const Expr &lane, const Expr &d) {
     const Products &products = blocking.products;
     const int keys = blocking.keys_per_panel;
-    const Expr terms = products.packed(in.head_dim), once = lane == 0 && row < blocking.value_lanes;
-    // A panel has `keys` times as many elements as there are products with one of its keys: so many of them are asked for with each.
+    const Expr terms = products.packed(in.head_dim), once = lane == 0 && row < blocking.value_lanes && d % blocking.channels_at_once == 0;
+    // A panel has `keys` times as many elements as there are products with one of its keys: so many of them are asked for with each,
+    // or by one of a pass.
     const auto ahead = memory.block_ahead(slot, tile, block, head, batch);
     const auto further = [&](const Func &f) { return cast<uint64_t>(cast<int64_t>(d * (keys * products.depth())) * f.type().bytes()); };
     Expr asking = key;
     asking = with_prefetch_at(asking, ahead[of_keys] + further(in.key), once, Nearness::second_level);
     asking = with_prefetch_at(asking, ahead[of_values] + further(in.value), once, Nearness::second_level);
     if (!o.place.defined()) return asking;
-    const Expr next_key = cast<int64_t>(listed_key(blocking, panels, slot) + keys) * cast<int64_t>(terms);
-    const Expr of_panel = (next_key + cast<int64_t>(d * keys)) * products.type().bytes();
+    const Expr of_panel = (cast<int64_t>(terms) * keys + cast<int64_t>(d * keys)) * products.type().bytes();
     const Expr origin = o.panel_place(slot, tile, block, head, batch)[Operands::key_origin];
     return with_prefetch_at(asking, origin + cast<uint64_t>(of_panel), once, Nearness::first_level);
 }

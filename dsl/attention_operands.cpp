@@ -8,6 +8,7 @@
 namespace attune::dsl {
 
 using namespace axes;
+using Halide::cast;
 using Halide::Expr;
 using Halide::Func;
 using Halide::RDom;
@@ -59,11 +60,9 @@ Expr finite_pair(const Expr &pair) {
     return half(Expr(0xffffu), Expr(0x7f80u)) | half(Expr(0xffff0000u), Expr(0x7f800000u));
 }
 
-// Where an element of a copy lies, from its first, where its index says it less well: that has a term for the task, of which there is one,
-// times the copy's size. If that isn't a constant it cost a register, and 2.5 % of the time of 77 queries by 333 keys of 80 channels.
-Expr element_of(const Expr &packed_key_of_block, const Expr &width, const Expr &d) {
-    if (is_const(width)) return {};
-    return cast<int64_t>(packed_key_of_block) * cast<int64_t>(width) + cast<int64_t>(d);
+// Where an element of a panel lies, from its first.
+Expr element_of(const Expr &packed_key_of_panel, const Expr &width, const Expr &d) {
+    return cast<int64_t>(packed_key_of_panel) * cast<int64_t>(width) + cast<int64_t>(d);
 }
 
 // Integers order |v| as floats do, with Inf and NaN on top, and no floating-point assumption can hide a NaN from them. Where the copies
@@ -101,8 +100,8 @@ void declare_value_bits(Operands &o, const AttentionInputs &in, const Blocking &
 // Rows lie as their copies would where a head's are one after the other. Panels that go past the last key are copied all the same.
 void declare_places(Operands &o, const AttentionInputs &in, const Blocking &blocking) {
     const Products &products = blocking.products;
-    const bool strides_known = in.pages.key_strides && in.pages.value_strides;
-    if (!blocking.reads_in_place || !strides_known) return;
+    const bool as_stored = in.pages.key_strides && in.pages.value_strides && !in.pages.scaled();
+    if (!blocking.reads_in_place || !as_stored) return;
     o.keys_may_be_in_place = products.pairs ? has_words(in, blocking) : in.key.type() == products.type() && !in.positioning;
     o.values_may_be_in_place = !products.pairs && in.value.type() == products.type() && o.value_lanes == blocking.value_lanes;
     if (!o.keys_may_be_in_place && !o.values_may_be_in_place) return;
@@ -120,16 +119,20 @@ void declare_places(Operands &o, const AttentionInputs &in, const Blocking &bloc
         Tuple(origin(keys_lie, in.key), origin(values_lie, in.value), select(keys_lie, first_past, 0), select(values_lie, first_past, 0));
 }
 
-void declare_panel_place(Operands &o, const Blocking &blocking, const Panels &panels) {
+void declare_panel_place(Operands &o, const AttentionInputs &in, const Blocking &blocking, const Panels &panels) {
     const Halide::Var slot("slot");
     const Expr of_tile = blocking.task_of(tile), begin = listed_key(blocking, panels, slot);
     const auto place = o.place(block, of_tile, head, batch);
-    const auto origin = [&](const Func &copy, Operands::Place given, Operands::Place first) {
-        return select(begin < place[first], place[given], address_of(copy(0, 0, block, of_tile, head, batch)));
+    // The panel's first key lies where the caller has it, or in the copy.
+    const auto lies = [&](bool may, const Func &copy, const Expr &width, Operands::Place given, Operands::Place first) -> Expr {
+        if (!may) return Expr(uint64_t(0));
+        const Expr further = cast<uint64_t>(begin * width * copy.type().bytes());
+        return select(begin < place[first], place[given] + further, address_of(copy(0, begin, block, of_tile, head, batch)));
     };
     o.panel_place = Func("panel_place");
-    o.panel_place(slot, tile, block, head, batch) = Tuple(origin(o.key, Operands::key_origin, Operands::first_copied_key),
-                                                          origin(o.value, Operands::value_origin, Operands::first_copied_value));
+    o.panel_place(slot, tile, block, head, batch) =
+        Tuple(lies(o.keys_may_be_in_place, o.key, blocking.products.packed(in.head_dim), Operands::key_origin, Operands::first_copied_key),
+              lies(o.values_may_be_in_place, o.value, o.stored_value_dim, Operands::value_origin, Operands::first_copied_value));
 }
 
 } // namespace
@@ -169,22 +172,23 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
     o.value(dim, key, block, task, head, batch) =
         defined_if(of_task(first, together * depth) && is_copied(o.values_may_be_in_place, Operands::first_copied_value), value);
     declare_value_bits(o, in, blocking, ranges, source);
-    if (o.place.defined()) declare_panel_place(o, blocking, panels);
+    if (o.place.defined()) declare_panel_place(o, in, blocking, panels);
     return o;
 }
 
-Expr packed_key(const AttentionInputs &in, const Blocking &blocking, const Operands &o, const Expr &slot, const Expr &key_of_block,
-                const Expr &d) {
-    const Expr copied = o.key(d, key_of_block, block, blocking.task_of(tile), head, batch);
+Expr packed_key(const AttentionInputs &in, const Blocking &blocking, const Operands &o, const Expr &slot, const Expr &begin,
+                const Expr &lane, const Expr &d) {
+    const Expr copied = o.key(d, begin + lane, block, blocking.task_of(tile), head, batch);
     if (!o.keys_may_be_in_place) return copied;
-    const Expr element = element_of(key_of_block, blocking.products.packed(in.head_dim), d);
+    const Expr element = element_of(lane, blocking.products.packed(in.head_dim), d);
     return read_in_place(copied, o.panel_place(slot, tile, block, head, batch)[Operands::key_origin], element);
 }
 
-Expr packed_value(const Blocking &blocking, const Operands &o, const Expr &slot, const Expr &packed_key_of_block) {
-    const Expr copied = o.value(dim, packed_key_of_block, block, blocking.task_of(tile), head, batch);
+Expr packed_value(const Blocking &blocking, const Operands &o, const Panels &panels, const Expr &slot, const Expr &packed_key) {
+    const Expr begin = listed_key(blocking, panels, slot) / blocking.products.depth();
+    const Expr copied = o.value(dim, begin + packed_key, block, blocking.task_of(tile), head, batch);
     if (!o.values_may_be_in_place) return copied;
-    const Expr element = element_of(packed_key_of_block, o.stored_value_dim, dim);
+    const Expr element = element_of(packed_key, o.stored_value_dim, dim);
     return read_in_place(copied, o.panel_place(slot, tile, block, head, batch)[Operands::value_origin], element);
 }
 

@@ -17,12 +17,12 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
 Fold fold(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels, const BlockState &partial,
           const Halide::Expr &padded_value_dim);
 
-/** What the products take of a key of the panel listed at a slot, at d, and of the value of a packed key of it, at `dim`: from the copies
- * or where they lie. Keys count from the block's first. */
+/** What the products take of key `lane` of the panel listed at a slot, which begins with key `begin` of the block, at d, and of the value
+ * of a packed key of the panel, at `dim`: from the copies or where they lie. */
 Halide::Expr packed_key(const AttentionInputs &in, const Blocking &blocking, const Operands &operands, const Halide::Expr &slot,
-                        const Halide::Expr &key_of_block, const Halide::Expr &d);
-Halide::Expr packed_value(const Blocking &blocking, const Operands &operands, const Halide::Expr &slot,
-                          const Halide::Expr &packed_key_of_block);
+                        const Halide::Expr &begin, const Halide::Expr &lane, const Halide::Expr &d);
+Halide::Expr packed_value(const Blocking &blocking, const Operands &operands, const Panels &panels, const Halide::Expr &slot,
+                          const Halide::Expr &packed_key);
 
 /** The head, of so many, and the batch item of what comes next: this one's where it goes on, else the next head's, or the next item's
  * first. The last item has itself after it. */
@@ -36,9 +36,8 @@ struct NextHead {
  * of them ask for a panel's: into the first-level cache the panel after this one, into the second keys and values a block further on. In
  * one go before the products they would wait for each other, and the products for them (measured on Zen 4: 32 queries of 128 channels over
  * 4096 keys from memory 7 % slower so, 14 % faster so asked). */
-Halide::Expr asking_ahead(const AttentionInputs &in, const Blocking &blocking, const Operands &operands, const Panels &panels,
-                          const MemoryAhead &ahead, const Halide::Expr &key, const Halide::Expr &slot, const Halide::Expr &lane,
-                          const Halide::Expr &d);
+Halide::Expr asking_ahead(const AttentionInputs &in, const Blocking &blocking, const Operands &operands, const MemoryAhead &ahead,
+                          const Halide::Expr &key, const Halide::Expr &slot, const Halide::Expr &lane, const Halide::Expr &d);
 
 /** Whether q brings scores that are exponents of 4 already, log4(e) / T times what they are else: of q of f32, where the blocking asks for
  * it and nothing changes scores, at temperatures at which none is larger for it. */

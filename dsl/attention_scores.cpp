@@ -60,8 +60,8 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
         // What comes of asking is 0, and makes no difference.
         Expr begin = listed_key(blocking, panels, slot);
         if (blocking.asks_ahead) begin = clamp(begin + ahead.asked(slot, tile, block, head, batch), 0, blocking.keys_per_block);
-        Expr key = packed_key(in, blocking, operands, slot, begin + lane, d);
-        if (ahead.block_ahead.defined()) key = asking_ahead(in, blocking, operands, panels, ahead, key, slot, lane, d);
+        Expr key = packed_key(in, blocking, operands, slot, begin, lane, d);
+        if (ahead.block_ahead.defined()) key = asking_ahead(in, blocking, operands, ahead, key, slot, lane, d);
         return blocking.products.add(sum, operands.query(row, d, tile, head, batch), key);
     };
     auto dot = [&]() -> Halide::FuncRef { return s.dot(row, lane, slot, tile, block, head, batch); };

@@ -23,9 +23,7 @@ void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &bl
     auto at = [&](const Func &f, const Expr &k) { return f(row, k, tile, block, head, batch); };
     auto slot_key = [&](const RDom &r, int per) { return r.y * (panel_keys / per) + r.x; };
     // The value of key, or pair of keys, x of the panel listed at a slot.
-    auto value = [&](const Expr &slot, const Expr &x) {
-        return packed_value(blocking, operands, slot, listed_key(blocking, panels, slot) / depth + x);
-    };
+    auto value = [&](const Expr &slot, const Expr &x) { return packed_value(blocking, operands, panels, slot, x); };
 
     const Expr dropout = in.dropout.used();
     const Cell cell{batch, head, query_of(in, blocking, row),

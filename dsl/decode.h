@@ -83,8 +83,9 @@ struct Decode {
     // them follow one after the other (i32), and in the slots after the last what is read next; of panels where they don't, (listed key,
     // chunk, head, batch) the elements to each. Elsewhere each key's place and page (i32).
     Halide::Func panel_at, read_at, place_of_page;
+    Halide::Func scale_of; // f32 (listed key, chunk, head, batch): the scale of the key, and of its value; only where pages have scales
     Halide::Expr panels_within_pages; // the size of a page is a multiple of a panel's, or there is one page
-    Halide::RDom row_intervals, reach_intervals, full_rows, panels, begins, listed, listed_panels, panels_ahead;
+    Halide::RDom row_intervals, reach_intervals, full_rows, panels, begins, listed, listed_panels, panels_ahead, listed_scales;
 
     Products products;       // pairs of neighbouring channels in q and k, of neighbouring keys in weights and v
     Halide::Func query;      // (dim, row, head, batch): packed, scaled but for pairs
@@ -98,13 +99,14 @@ struct Decode {
     Halide::Func lane_sum, sum;         // as the maxima
     Halide::Func share;                 // as `weight`: what multiplies v, which dropout may have made 0
     Halide::Func packed_share;          // (packed lane, stream, ...): `share`, packed; only of pairs
+    Halide::Func scaled_share;          // `share` times the value's scale; only where pages have scales
     std::vector<ValueProducts> values;  // in passes, each of half the vectors of the one before; channels that fill no vector
     Halide::Func output;                // (channel, vector, row, chunk, head, batch): over all parts
     Halide::Func lane_bits;             // (channel, row, chunk, head, batch): the largest bits of |output|, by lane
     Halide::Func output_bits;           // (row, chunk, head, batch): over the lanes
     Halide::Func careful_sum, careful;  // as `sum` and `output`: without what is masked or dropped; only where `output` isn't finite
     Halide::Func partial;               // (channel, vector, row, chunk, head, batch): see Header, then the output from vector 1 on
-    Halide::RDom maximum_steps, sum_steps, lanes, weights, shares, dropped, packs;
+    Halide::RDom maximum_steps, sum_steps, lanes, weights, shares, dropped, packs, scaled;
     std::vector<Halide::RDom> careful_keys; // of the updates of careful_sum
     Halide::RDom outputs, channels_of_bits, careful_parts;
     enum Header { header_maximum, header_sum };

@@ -128,7 +128,8 @@ struct PanelAhead {
         const NextHead next(same_head, in.heads / in.heads_per_group, in.batches);
         const Expr first = d.first(head, batch), begin = select(same_head, of_chunk, first - first % d.blocking.keys_per_panel);
         const Expr token = clamp(begin + nth * d.blocking.keys_per_panel, 0, in.keys - 1);
-        values = elements_between(first_value, in.key(0, token, next.head, next.batch));
+        const Expr next_key = pages.key(0, pages.place(token), next.head, pages.page(token, next.batch));
+        values = elements_between(first_value, next_key);
     }
 };
 
@@ -156,6 +157,21 @@ void declare_panels_ahead(Decode &d) {
                       branch(alone, next.elements(*pages.value_strides), ahead.values), by_panel);
 }
 
+// Of a key and its value one number each, which scores and shares are multiplied with rather than channels.
+void declare_scales(Decode &d) {
+    const Pages &pages = d.inputs.pages;
+    const int keys = d.blocking.keys_per_panel;
+    d.listed_scales = RDom(0, keys, 0, d.panels_per_chunk(), "listed_scales");
+    d.listed_scales.where(d.listed_scales.y < slots_read(d));
+    const RDom &r = d.listed_scales;
+    const ListedPanel panel(d, r.y, 0), of_key(d, r.y, r.x);
+    auto scale = [&](const Func &by_page) {
+        return branch(panel.is_whole, by_page(panel.place + r.x, head, panel.page), by_page(of_key.place, head, of_key.page));
+    };
+    d.scale_of = Func("scale_of");
+    declare_table(d.scale_of, r.y * keys + r.x, {scale(pages.key_scale), scale(pages.value_scale)});
+}
+
 void declare_places(Decode &d) {
     const Pages &pages = d.inputs.pages;
     const int keys = d.blocking.keys_per_panel;
@@ -166,6 +182,7 @@ void declare_places(Decode &d) {
     d.panels_within_pages = pages.size % keys == 0 || !pages.several;
     d.listed = RDom(0, keys, 0, slots, "listed_keys");
     d.listed.where(d.listed.y < slots_read(d) + slots_ahead(d));
+    if (pages.scaled()) declare_scales(d);
     const Expr listed_key = d.listed.y * keys + d.listed.x;
     const ListedPanel of_key(d, d.listed.y, d.listed.x);
     if (!d.blocking.in_turn || !pages.key_strides || !pages.value_strides) {
@@ -207,6 +224,8 @@ Expr listed_key(const Decode &d, const Expr &of_lane, const Expr &of_stream, con
     Expr listed = slot_of(d, of_stream, at_step) * d.blocking.keys_per_panel + of_lane;
     return Halide::unsafe_promise_clamped(listed, 0, d.keys_per_chunk() - 1);
 }
+
+Expr scale_of(const Decode &d, Scale which, const Expr &listed) { return d.scale_of(listed, chunk, head, batch)[int(which)]; }
 
 Expr is_whole(const Decode &d, const Expr &slot) { return d.panel_at(slot, chunk, head, batch)[2] != 0; }
 

@@ -31,6 +31,10 @@ Halide::Expr comes_again(const Decode &d, const Halide::Expr &of_stream, const H
 /** The key to read for one of the lanes of a panel, the nearest that some row may attend to: its place in the list. */
 Halide::Expr listed_key(const Decode &d, const Halide::Expr &of_lane, const Halide::Expr &of_stream, const Halide::Expr &at_step);
 
+/** What a listed key, and its value, are to be multiplied with: components of Decode::scale_of. */
+enum class Scale { key, value };
+Halide::Expr scale_of(const Decode &d, Scale which, const Halide::Expr &listed);
+
 /** Whether the keys of the panel in a slot of the list lie one after the other in memory, and are all read. */
 Halide::Expr is_whole(const Decode &d, const Halide::Expr &slot);
 

@@ -136,6 +136,12 @@ void declare_decode_scores(Decode &d) {
     d.masked(lane, stream, step, row, chunk, head, batch) = Halide::undef<float>();
     declare_stores(d, groups);
 
+    if (in.pages.scaled()) {
+        const RDom scaled = steps_of(d, "scaled_steps");
+        at(scaled) *= scale_of(d, Scale::key, listed_key(d, lane, scaled.x, scaled.y));
+        d.stages.push_back(scaled);
+    }
+
     const RDom cap = steps_of(d, "cap_steps", in.softcap > 0.0f);
     at(cap) = softcap(at(cap), in.softcap);
 
@@ -162,7 +168,7 @@ void declare_decode_scores(Decode &d) {
     Expr unmasked = d.masked(lane, gaps.x, gaps.z, row, chunk, head, batch);
     d.masked(lane, gaps.x, gaps.z, row, chunk, head, batch) =
         mask_score(unmasked, !(repeated || (of_row.key >= begin && of_row.key < end)));
-    d.stages = {cap, relative, bias, attend, gaps};
+    d.stages.insert(d.stages.end(), {cap, relative, bias, attend, gaps});
 }
 
 } // namespace attune::dsl

@@ -31,8 +31,8 @@ struct PartKeys {
     Expr of_lane(int which = 0) const { return nth.x * depth + which; }
 };
 
-Expr share(const Decode &d, const PartKeys &keys) {
-    return (keys.depth > 1 ? d.packed_share : d.share)(keys.nth.x, keys.of_stream(), step, row, chunk, head, batch);
+Expr share(const Decode &d, const Func &shares, const PartKeys &keys) {
+    return (keys.depth > 1 ? d.packed_share : shares)(keys.nth.x, keys.of_stream(), step, row, chunk, head, batch);
 }
 
 void declare_packed_share(Decode &d) {
@@ -83,7 +83,8 @@ void declare_values(Decode &d, const OutputVectors &vectors) {
     const Expr turn_of_row = row / d.blocking.rows_per_turn;
     const Expr value = p.value(channel, vector, keys.nth.x, keys.of_stream(), step, turn_of_row, chunk, head, batch);
     sum() = 0.0f;
-    sum() = (vectors.whole ? d.products : Products{}).add(sum(), share(d, keys), value);
+    const Expr shared = share(d, d.scaled_share.defined() ? d.scaled_share : d.share, keys);
+    sum() = (vectors.whole ? d.products : Products{}).add(sum(), shared, value);
     p.store = RDom(0, vectors.at_once, 0, vectors.passes, 0, d.blocking.parts_per_step(), 0, d.steps_per_chunk(), "store_of_" + name);
     p.store.where(p.store.w < steps(d));
     add_part(d.output, p.sum, vectors.first + p.store.y * vectors.at_once + p.store.x, p.store.z, p.store.w);
@@ -103,7 +104,7 @@ void declare_careful_sum(Decode &d) {
                 branch(in.dropout.used(), in.dropout.keeps(cell_of_row(in, row, panel_begin(d, of_stream, step) + key)), 1.0f);
             return guarded_value(products.unpack(packed, which), d.masked(key, of_stream, step, row, chunk, head, batch), kept);
         };
-        careful() = products.add(careful(), share(d, keys), products.pack(guarded));
+        careful() = products.add(careful(), share(d, d.share, keys), products.pack(guarded));
         d.careful_keys.push_back(keys.nth);
     };
     const Expr whole = d.whole_value_vectors(), at = vector * d.blocking.lanes + channel;
@@ -116,7 +117,8 @@ void declare_careful_sum(Decode &d) {
     const PartKeys keys(d, "careful_keys", false);
     const Expr of_rest = d.products.pairs ? vector >= whole : Halide::Internal::const_true();
     const Expr c = Halide::unsafe_promise_clamped(at, 0, in.value_dim - 1);
-    add(Products{}, keys, of_rest && at < in.value_dim, channel_of(d, Cached::value, listed_key(d, keys.nth.x, keys.of_stream(), step), c));
+    const Expr listed = listed_key(d, keys.nth.x, keys.of_stream(), step), stored = channel_of(d, Cached::value, listed, c);
+    add(Products{}, keys, of_rest && at < in.value_dim, in.pages.scaled() ? stored * scale_of(d, Scale::value, listed) : stored);
 }
 
 // Sum of share * v. Where it isn't finite, it is made again with the masks looked at: 0 * NaN is NaN, and so would be the result.
@@ -186,6 +188,11 @@ void declare_chunk_state(Decode &d) {
     over(d.share, d.shares) = over(d.weight, d.shares);
     const Cell cell = cell_of_row(in, row, panel_begin(d, d.dropped.x, d.dropped.y) + lane);
     over(d.share, d.dropped) *= in.dropout.keeps(cell);
+    if (in.pages.scaled()) {
+        d.scaled = steps_of(d, "scaled_shares"), d.scaled_share = Func("scaled_share");
+        d.scaled_share(lane, stream, step, row, chunk, head, batch) = Halide::undef<float>();
+        over(d.scaled_share, d.scaled) = over(d.share, d.scaled) * scale_of(d, Scale::value, listed_key(d, lane, d.scaled.x, d.scaled.y));
+    }
     declare_output(d);
 }
 

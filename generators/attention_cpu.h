@@ -72,6 +72,9 @@ public:
     }
 
 protected:
+    static Halide::Expr inside(const Halide::Expr &i, const Halide::Internal::Dimension &axis) {
+        return Halide::unsafe_promise_clamped(i, 0, axis.extent() - 1);
+    }
     bool is_quantised() const { return kv_dtype.value() == Halide::Int(8); }
     Halide::Type stored_type() const { return is_quantised() ? Halide::Int(8) : dtype.value(); }
 
@@ -88,32 +91,35 @@ protected:
         found.page(token, batch) = pages(Halide::unsafe_promise_clamped(nth, 0, pages.dim(0).extent() - 1), batch);
     }
 
-    /** Keys or values by page (channel, place, head, page), times their scales where they have any. */
-    Halide::Func by_page(const std::string &name, const Tensor &tensor, const Input<float, 3> &scales) {
+    /** Keys or values by page (channel, place, head, page), as they are stored. */
+    Halide::Func by_page(const std::string &name, const Tensor &tensor) {
         using namespace dsl::axes;
         const Halide::Var place("place"), page("page");
-        const Halide::Expr inside = Halide::unsafe_promise_clamped(place, 0, tensor.dim(1).extent() - 1);
-        const Halide::Expr there = Halide::unsafe_promise_clamped(page, 0, tensor.dim(3).extent() - 1);
         Halide::Func whole(name);
-        whole(dim, place, head, page) = tensor(dim, inside, head, there);
-        if (is_quantised()) {
-            Halide::Func dequantised(name + "_dequantised");
-            dequantised(dim, place, head, page) = Halide::cast<float>(whole(dim, place, head, page)) * scales(inside, head, there);
-            return dequantised;
-        }
+        whole(dim, place, head, page) = tensor(dim, inside(place, tensor.dim(1)), head, inside(page, tensor.dim(3)));
         return whole;
     }
-
-    std::optional<dsl::Pages::Strides> page_strides(const Tensor &tensor) const {
-        if (is_quantised()) return std::nullopt;
-        return dsl::Pages::Strides{tensor.dim(1).stride(), tensor.dim(3).stride()};
+    /** Their scales (place, head, page), if they have any. */
+    Halide::Func scales_by_page(const std::string &name, const Input<float, 3> &scales) {
+        using namespace dsl::axes;
+        const Halide::Var place("place"), page("page");
+        if (!is_quantised()) return Halide::Func();
+        Halide::Func by_page(name);
+        by_page(place, head, page) = scales(inside(place, scales.dim(0)), head, inside(page, scales.dim(2)));
+        return by_page;
     }
 
-    /** The same, by token: (channel, token, head, batch). */
-    Halide::Func by_token(const std::string &name, const Halide::Func &paged, const dsl::Pages &where) {
+    static dsl::Pages::Strides page_strides(const Tensor &tensor) { return {tensor.dim(1).stride(), tensor.dim(3).stride()}; }
+
+    /** What they are, by token: (channel, token, head, batch). */
+    Halide::Func by_token(const std::string &name, const Halide::Func &stored, const Halide::Func &scales, const dsl::Pages &where) {
         using namespace dsl::axes;
+        const Halide::Expr place = where.place(token), page = where.page(token, batch);
         Halide::Func whole(name);
-        whole(dim, token, head, batch) = paged(dim, where.place(token), head, where.page(token, batch));
+        if (scales.defined())
+            whole(dim, token, head, batch) = Halide::cast<float>(stored(dim, place, head, page)) * scales(place, head, page);
+        else
+            whole(dim, token, head, batch) = stored(dim, place, head, page);
         return whole;
     }
 
@@ -122,8 +128,9 @@ protected:
         T &self = static_cast<T &>(*this);
         dsl::AttentionInputs in;
         find_pages(key, in.pages);
-        in.pages.key = by_page("paged_key", key, key_scale), in.pages.key_strides = page_strides(key);
-        in.query = query, in.key = by_token("unpaged_key", in.pages.key, in.pages);
+        in.pages.key = by_page("paged_key", key), in.pages.key_strides = page_strides(key);
+        in.pages.key_scale = scales_by_page("paged_key_scale", key_scale);
+        in.query = query, in.key = by_token("unpaged_key", in.pages.key, in.pages.key_scale, in.pages);
         in.queries = query.dim(1).extent(), in.keys = keys;
         in.head_dim = extent_or(head_dim, query.dim(0).extent());
         in.heads = query.dim(2).extent(), in.batches = query.dim(3).extent();
@@ -170,9 +177,11 @@ protected:
     dsl::AttentionInputs attention_inputs() {
         const int value_width = this->value_dim >= 0 ? this->value_dim : this->head_dim;
         dsl::AttentionInputs in = this->score_inputs();
-        in.pages.value = this->by_page("paged_value", value, value_scale), in.pages.value_strides = this->page_strides(value);
-        in.value = this->by_token("unpaged_value", in.pages.value, in.pages);
+        in.pages.value = this->by_page("paged_value", value), in.pages.value_strides = this->page_strides(value);
+        in.pages.value_scale = this->scales_by_page("paged_value_scale", value_scale);
+        in.value = this->by_token("unpaged_value", in.pages.value, in.pages.value_scale, in.pages);
         value_scale.dim(0).set_stride(Halide::Expr());
+        in.pages.scales_contiguous = this->key_scale.dim(0).stride() == 1 && value_scale.dim(0).stride() == 1;
         in.value_dim = extent_or(value_width, value.dim(0).extent());
         in.output_type = this->dtype;
         rows_of(value, in.value_dim);

@@ -40,7 +40,12 @@ dsl::Nearness nearness(const nlohmann::json &streams) {
 
 Tiles tuned_tiles(const Machine &machine, const std::string &schedule, int head_dim) {
     const nlohmann::json t = tuned(machine, schedule, of_head_dim(head_dim));
-    return {t.at("rows_per_tile"), t.at("tiles_per_task"), t.at("keys_per_block"), t.at("keys_per_panel"), t.at("value_step")};
+    const Tiles tiles = {t.at("rows_per_tile"), t.at("tiles_per_task"), t.at("keys_per_block"), t.at("keys_per_panel"), t.at("value_step")};
+    // dsl::Blocking::share() halves them.
+    if (tiles.tiles_per_task < 1 || (tiles.tiles_per_task & (tiles.tiles_per_task - 1)) != 0)
+        throw Halide::CompileError("attune: in schedules/tuned tiles_per_task of " + schedule + " is " +
+                                   std::to_string(tiles.tiles_per_task) + " for " + machine.name + "; it must be a power of 2");
+    return tiles;
 }
 
 Streams tuned_streams(const Machine &machine, const std::string &schedule, int head_dim) {
