@@ -5,8 +5,6 @@
 // product. Its size goes with the exponential, unless something comes between that takes scores as they are.
 #include "dsl/attention_parts.h"
 
-#include <limits>
-
 #include "dsl/numeric.h"
 #include "dsl/softmax.h"
 
@@ -18,6 +16,17 @@ namespace {
 
 constexpr float weight_of_largest = 1.4140625f; // sqrt 2, as bf16
 constexpr float log4_e = 0.721347520444482f, ln_4 = 1.38629436111989f;
+// Of what makes exponents of products of pairs. Above, softmax is the arg max already. Below, it is the mean, and q counts as 0. Both are
+// normal numbers: what is 0 or infinite here, or a denormal where the caller has them count as 0, would make NaN of a masked score.
+constexpr float least_scale = 1.17549435e-38f, most_scale = 1e37f;
+
+// 0 for each half, and NaN for those that are Inf or NaN.
+Expr times_zero(const Expr &pair) {
+    const auto half = [&](uint32_t exponent, uint32_t nan) {
+        return select((pair & Expr(exponent)) == Expr(exponent), Expr(nan), Expr(0u));
+    };
+    return half(0x7f80u, 0x7fc0u) | half(0x7f800000u, 0x7fc00000u);
+}
 
 // Where the rounding of a maximum would be more than a weight can hold, a smaller scale serves: any smaller score is 2^-24 of it below, and
 // still weighs less than 2^-63 of it.
@@ -44,7 +53,8 @@ Expr scored_by_exponent(const AttentionInputs &in, const Blocking &blocking) {
 Expr scaled_query(const AttentionInputs &in, const Blocking &blocking, const Expr &packed) {
     if (!blocking.products.pairs) return packed * (in.scale * select(scored_by_exponent(in, blocking), log4_e / in.temperature, 1.0f));
     const uint32_t signs = 0x80008000u;
-    return packed ^ select(in.scale < 0.0f, Expr(signs), Expr(0u));
+    const Expr is_zero = in.scale == 0.0f || (!in.changes_scores() && abs(in.scale) * base2_scale(in.temperature) < least_scale);
+    return select(is_zero, times_zero(packed), packed ^ select(in.scale < 0.0f, Expr(signs), Expr(0u)));
 }
 
 Expr scale_left(const AttentionInputs &in, const Blocking &blocking) {
@@ -54,10 +64,7 @@ Expr scale_left(const AttentionInputs &in, const Blocking &blocking) {
 
 Expr exponent_scale(const AttentionInputs &in, const Blocking &blocking) {
     const Expr base2 = base2_scale(in.temperature);
-    // Beyond these bounds softmax is the arg max, or the plain mean of whatever scores, already, and what is 0 or infinite here would make
-    // NaN of a masked score.
-    const float least = std::numeric_limits<float>::denorm_min(), most = 1e37f;
-    if (blocking.products.pairs) return clamp(scale_left(in, blocking) * base2, least, most);
+    if (blocking.products.pairs) return clamp(scale_left(in, blocking) * base2, least_scale, most_scale);
     return select(scored_by_exponent(in, blocking), 2.0f, base2);
 }
 

@@ -168,8 +168,10 @@ void declare_scales(Decode &d) {
     auto scale = [&](const Func &by_page) {
         return branch(panel.is_whole, by_page(panel.place + r.x, head, panel.page), by_page(of_key.place, head, of_key.page));
     };
+    // Times Inf a key is Inf and NaN, and its score NaN, not -Inf, which would be as good as masked.
+    const Expr of_key_scale = scale(pages.key_scale), finite = magnitude_bits(of_key_scale) < Operands::infinite_bits;
     d.scale_of = Func("scale_of");
-    declare_table(d.scale_of, r.y * keys + r.x, {scale(pages.key_scale), scale(pages.value_scale)});
+    declare_table(d.scale_of, r.y * keys + r.x, {select(finite, of_key_scale, nan_value()), scale(pages.value_scale)});
 }
 
 void declare_places(Decode &d) {
