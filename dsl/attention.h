@@ -38,6 +38,9 @@ struct Pages {
 
     bool scaled() const { return key_scale.defined(); }
 
+    /** Whether they are what is multiplied, at distances that are known. */
+    bool as_stored() const { return key_strides && value_strides && !scaled(); }
+
     /** `several`, which an item's keys don't where none is given. */
     Halide::Expr in_several() const { return several.defined() ? several : Halide::Internal::const_false(); }
 };

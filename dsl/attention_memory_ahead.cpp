@@ -107,8 +107,7 @@ NextHead::NextHead(const Expr &goes_on, const Expr &heads, const Expr &batches) 
 MemoryAhead memory_ahead(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels) {
     MemoryAhead m;
     m.asked = Func("asked"), m.tokens = Func("tokens_of_panel");
-    const bool as_stored = in.pages.key_strides && in.pages.value_strides && !in.pages.scaled();
-    if (blocking.asks_with_products && as_stored) declare_block_ahead(m, in, blocking, ranges);
+    if (blocking.asks_with_products && in.pages.as_stored()) declare_block_ahead(m, in, blocking, ranges);
     declare_asked(m, in, blocking, ranges, panels);
     return m;
 }

@@ -100,8 +100,7 @@ void declare_value_bits(Operands &o, const AttentionInputs &in, const Blocking &
 // Rows lie as their copies would where a head's are one after the other. Panels that go past the last key are copied all the same.
 void declare_places(Operands &o, const AttentionInputs &in, const Blocking &blocking) {
     const Products &products = blocking.products;
-    const bool as_stored = in.pages.key_strides && in.pages.value_strides && !in.pages.scaled();
-    if (!blocking.reads_in_place || !as_stored) return;
+    if (!blocking.reads_in_place || !in.pages.as_stored()) return;
     o.keys_may_be_in_place = products.pairs ? has_words(in, blocking) : in.key.type() == products.type() && !in.positioning;
     o.values_may_be_in_place = !products.pairs && in.value.type() == products.type() && o.value_lanes == blocking.value_lanes;
     if (!o.keys_may_be_in_place && !o.values_may_be_in_place) return;

@@ -88,7 +88,7 @@ protected:
         const Halide::Expr nth = select(found.several, quotient, 0);
         found.place = Halide::Func("place_in_page"), found.page = Halide::Func("page_of_token");
         found.place(token) = token - nth * size;
-        found.page(token, batch) = pages(Halide::unsafe_promise_clamped(nth, 0, pages.dim(0).extent() - 1), batch);
+        found.page(token, batch) = pages(inside(nth, pages.dim(0)), batch);
     }
 
     /** Keys or values by page (channel, place, head, page), as they are stored. */

@@ -10,7 +10,7 @@ public:
         const dsl::AttentionInputs in = attention_inputs();
         const schedules::Machine machine = schedules::machine(get_target(), dtype);
         const auto &chosen = known(schedules::decode_schedules(), schedule_name, get_target());
-        decode_ = dsl::decode(in, chosen.shape(machine, head_dim, in.value_dim));
+        decode_ = dsl::decode(in, chosen.shape(machine, head_dim, in));
         out = decode_.attention;
         lse = decode_.lse;
         chosen.apply(decode_, machine);

@@ -48,9 +48,10 @@ Tiles tuned_tiles(const Machine &machine, const std::string &schedule, int head_
     return tiles;
 }
 
-Streams tuned_streams(const Machine &machine, const std::string &schedule, int head_dim) {
+Streams tuned_streams(const Machine &machine, const std::string &schedule, int head_dim, const Halide::Type &stored) {
     nlohmann::json s = tuned(machine, schedule, of_head_dim(head_dim));
-    if (machine.bfloat16_pairs) s.merge_patch(sizes(machine, schedule).value("pairs", nlohmann::json::object()));
+    const char *multiplied = machine.bfloat16_pairs ? "pairs" : stored == Halide::Float(32) ? "f32" : "converted";
+    s.merge_patch(sizes(machine, schedule).value(multiplied, nlohmann::json::object()));
     return {s.at("keys_per_chunk"),    s.at("keys_per_chunk_alone"),
             s.at("keys_per_panel"),    s.at("streams"),
             s.at("in_turn"),           s.at("bytes_ahead"),

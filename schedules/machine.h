@@ -51,8 +51,9 @@ struct Streams {
     int short_key;                // bytes, at most
 };
 
-/** As above; for a machine that multiplies pairs of bf16, what the file has for them takes the place of the rest. */
-Streams tuned_streams(const Machine &machine, const std::string &schedule, int head_dim);
+/** As above, for keys and values stored as such. What the file has for pairs of bf16, where the machine multiplies them, or else for f32
+ * takes the place of the rest. */
+Streams tuned_streams(const Machine &machine, const std::string &schedule, int head_dim, const Halide::Type &stored);
 
 /** How a schedule of the linear layer reads packed weights, tuned for a machine as Tiles are. */
 struct WeightStreams {

@@ -36,7 +36,7 @@ void flash_attention(const dsl::Attention &attention, const Machine &machine);
 dsl::Blocking materialized_blocking(const Machine &machine, int head_dim, const Halide::Expr &keys);
 void materialized_attention(const dsl::Attention &attention, const Machine &machine);
 
-dsl::DecodeBlocking decode_blocking(const Machine &machine, int head_dim, const Halide::Expr &value_dim);
+dsl::DecodeBlocking decode_blocking(const Machine &machine, int head_dim, const dsl::AttentionInputs &inputs);
 void decode_attention(const dsl::Decode &decode, const Machine &machine);
 
 void vectorized_weights(const dsl::AttentionWeights &weights, const Machine &machine);

@@ -21,18 +21,18 @@
 namespace attune::schedules {
 
 /** A named schedule of a declaration `Declared`: how it is cut into blocks (where there is a choice), and how it is computed. */
-template <typename Declared, typename Shape> struct Schedule {
+template <typename Declared, typename Shape, typename Problem = Halide::Expr> struct Schedule {
     const char *name;
     const char *device;  // "x86" or "cuda"
     const char *summary; // one line for people
-    /** `extent` is what else it depends on: keys, rows or channels; of decoding a value's channels. */
-    Shape (*shape)(const Machine &machine, int head_dim, const Halide::Expr &extent);
+    /** `problem` is what else it depends on: keys, rows or channels. */
+    Shape (*shape)(const Machine &machine, int head_dim, const Problem &problem);
     void (*apply)(const Declared &declared, const Machine &machine);
 };
 
 using AttentionSchedule = Schedule<dsl::Attention, dsl::Blocking>;
 using TilesSchedule = Schedule<dsl::AttentionTiles, dsl::TileShape>;
-using DecodeSchedule = Schedule<dsl::Decode, dsl::DecodeBlocking>;
+using DecodeSchedule = Schedule<dsl::Decode, dsl::DecodeBlocking, dsl::AttentionInputs>;
 using WeightsSchedule = Schedule<dsl::AttentionWeights, int>; // shape: keys a panel
 using SoftmaxSchedule = Schedule<dsl::Softmax, dsl::SoftmaxShape>;
 using LinearSchedule = Schedule<dsl::Linear, dsl::LinearBlocking>;

@@ -1,14 +1,6 @@
 // Split-KV decoding for x86: a chunk of keys of one key/value head at a time, whatever thread it falls to.
 //
-// Channels are the lanes of a vector, so that keys and values are read where the caller stores them, each once. Memory is the limit. On an
-// Emerald Rapids core four streams a quarter of a chunk apart keep more of it busy than one (measured, without prefetches: 98 % of the read
-// bandwidth, and 92 % with one); on Zen 5 one after the other with prefetches 8 KiB ahead (100 %, and 81 to 91 % with four apart), and on
-// Zen 4 one after the other, too, so that there the four keys whose scores are made at once are neighbours. Prefetches go to the
-// second-level cache there: into the first, Zen 4 takes 1.4 times as long with grouped heads. With one row a key it wants 2 KiB ahead.
-// It drops what finds too many others waiting: where a key's lines take turns with those of its neighbours, each is asked for twice, and
-// each turn of rows at the same values asks at another distance (grouped heads in f32 9 to 12 % less time). AVX2's kernels read in order,
-// too, and ask 8 KiB ahead.
-#include <algorithm>
+// Channels are the lanes of a vector, so that keys and values are read where the caller stores them, each once.
 #include <array>
 #include <numeric>
 #include <vector>
@@ -16,7 +8,7 @@
 #include "dsl/axes.h"
 #include "dsl/words.h"
 #include "schedules/schedules.h"
-#include "schedules/x86/bfloat16.h"
+#include "schedules/x86/decode_rows.h"
 
 namespace attune::schedules::x86 {
 
@@ -32,36 +24,8 @@ namespace {
 
 constexpr int rows_per_tile = 8;  // that share a chunk's scratch memory
 constexpr int rows_of_scores = 4; // that share a vector or two, and so need half of the registers
-// Of the output: every line of a value is read in one go (measured: 84 % of the bandwidth, with 4 82 %).
-constexpr int most_vectors_at_once = 8;
-constexpr int channels_at_once_of_any_width = 64; // of 16 lanes, 8 vectors take 6 to 15 % longer, of 8 lanes 4 vectors 6 to 35 %
 const Var tile_of_rows{"tile_of_rows"}, chunk_task{"chunk_task"}, head_task{"head_task"}, fused{"fused"};
 const Var in_chunk{"in_chunk"}, rows{"rows"}, rows_alone{"rows_alone"}, in_rows{"in_rows"};
-
-int rows_in_registers(const Machine &machine) { return machine.vector_registers >= 32 ? 4 : 2; }
-
-// How many of the output's vectors a pass adds up: if it may be, so many that none are left over. Whole pairs of them, where there are
-// pairs.
-int vectors_at_once(const dsl::DecodeBlocking &blocking, const Halide::Expr &value_dim) {
-    const auto width = Halide::Internal::as_const_int(value_dim);
-    const int of_any_width = std::min(channels_at_once_of_any_width / blocking.lanes, most_vectors_at_once);
-    if (!width) return of_any_width;
-    const int depth = blocking.products.depth(), whole = std::max(int(*width) / (blocking.lanes * depth), 1);
-    for (int most = std::min(whole, most_vectors_at_once / depth); most > 0; most--)
-        if (whole % most == 0 && (most == whole || most * depth >= of_any_width)) return most * depth;
-    return of_any_width;
-}
-
-// Of how many rows the output's vectors are added up at once. Where streams take turns, so many that half of the registers are left to
-// values and weights: with more, LLVM stores and loads sums beside each product. Where they don't, rows that read a value together are
-// worth that (level with AVX-512 on Zen 4, 5 to 17 % less time with SSE2).
-int rows_per_turn(const Machine &machine, const dsl::DecodeBlocking &blocking) {
-    const int room = blocking.in_turn ? machine.vector_registers / 2 : machine.vector_registers;
-    int rows = rows_in_registers(machine);
-    while (rows > 1 && rows * blocking.vectors_at_once > room)
-        rows /= 2;
-    return rows;
-}
 
 class DecodeSchedules {
 public:
@@ -379,22 +343,6 @@ private:
 };
 
 } // namespace
-
-// The chunks are the same for every number of threads and items, so that sums are made in the same order.
-dsl::DecodeBlocking decode_blocking(const Machine &machine, int head_dim, const Halide::Expr &value_dim) {
-    const Streams tuned = tuned_streams(machine, "decode", head_dim);
-    dsl::DecodeBlocking blocking;
-    blocking.keys_per_chunk = tuned.keys_per_chunk, blocking.keys_per_chunk_alone = tuned.keys_per_chunk_alone;
-    blocking.keys_per_panel = tuned.keys_per_panel;
-    blocking.streams = tuned.count, blocking.in_turn = tuned.in_turn, blocking.bytes_ahead = tuned.bytes_ahead;
-    blocking.bytes_ahead_alone = tuned.bytes_ahead_alone, blocking.nearness = tuned.nearness;
-    blocking.lanes = machine.float_lanes;
-    blocking.rows_per_vector = tuned.rows_per_vector, blocking.short_key = tuned.short_key;
-    if (machine.bfloat16_pairs) blocking.products = {true, vdpbf16ps};
-    blocking.vectors_at_once = vectors_at_once(blocking, value_dim);
-    blocking.rows_per_turn = rows_per_turn(machine, blocking);
-    return blocking;
-}
 
 void decode_attention(const dsl::Decode &decode, const Machine &machine) { DecodeSchedules(decode, machine).apply(); }
 
