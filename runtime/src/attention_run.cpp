@@ -36,13 +36,6 @@ void answer_without_keys(const attune_attention_args &args) {
     if (args.lse) write_empty_lse(*args.lse, args.sinks);
 }
 
-/** Queries of a tile of the `flash` schedule, as schedules/tuned has them for this CPU's class. */
-int64_t rows_per_tile(const attune_kernel &kernel) {
-    if (cpu_class() == CpuClass::x86_64) return 8;
-    if (cpu_class() != CpuClass::avx2) return 32;
-    return kernel.head_dim == 64 || kernel.head_dim == 128 ? 24 : 16;
-}
-
 /** One run's scratch and arguments. */
 class AttentionRun {
 public:
@@ -104,7 +97,7 @@ private:
         HalideBuffer v(cache ? cache->v : args_.v, 4), value_scale = scale_buffer(cache ? cache->v_scale : nullptr), out(args_.out, 4),
                                                        lse(lse_, 3);
         const attune_kernel &kernel = kernel_for(plan_, args_, s_);
-        int32_t rows_per_task = attention_rows_per_task(work(), call_.threads(), rows_per_tile(kernel));
+        int32_t rows_per_task = attention_rows_per_task(work(), call_.threads(), attention_rows_per_tile(cpu_class(), kernel.head_dim));
         void *arguments[1 + ScoreArguments::count + 5] = {};
         void **next = score.append(arguments + 1);
         *next++ = v.get();

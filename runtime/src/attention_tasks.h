@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "cpu.h"
 #include "divided_up.h"
 
 namespace attune::runtime {
@@ -17,6 +18,13 @@ struct AttentionWork {
 };
 
 inline constexpr int64_t most_tiles_of_attention_task = 32;
+
+/** Queries of a tile of the schedule `flash`, as schedules/tuned has them, of a kernel for that head size (0: any). */
+inline int64_t attention_rows_per_tile(CpuClass cpu, int64_t head_dim) {
+    if (cpu == CpuClass::x86_64) return 8;
+    if (cpu != CpuClass::avx2) return 32;
+    return head_dim == 64 || head_dim == 128 ? 24 : 16;
+}
 
 /** Tiles that a kernel makes a task of, for so many queries: see Blocking::share() in dsl/attention.h. */
 inline int64_t attention_tiles_per_task(int64_t rows_per_task, int64_t rows_per_tile) {

@@ -9,7 +9,7 @@
 namespace attune::test {
 namespace {
 
-constexpr int64_t chunk = 512, panel = 16; // keys, as schedules/tuned has them
+constexpr int64_t chunk = 512, panel = 16, short_panel = 8; // keys, as schedules/tuned has them
 
 std::vector<const attune_kernel *> decode_kernels() {
     std::vector<const attune_kernel *> kernels = kernels_of("attention");
@@ -84,8 +84,8 @@ TEST_P(Decode, EveryWidth) {
 }
 
 TEST_P(Decode, AroundChunksAndPanels) {
-    for (int64_t keys : {int64_t{0}, int64_t{1}, panel - 1, panel, panel + 1, 4 * panel, 4 * panel + 1, chunk - 1, chunk, chunk + 1,
-                         3 * chunk, 3 * chunk + 17})
+    for (int64_t keys : {int64_t{0}, int64_t{1}, short_panel - 1, short_panel, short_panel + 1, 4 * short_panel + 1, panel - 1, panel,
+                         panel + 1, 4 * panel, 4 * panel + 1, chunk - 1, chunk, chunk + 1, 3 * chunk, 3 * chunk + 17})
         for (int64_t heads : {1, 3})
             expect_right(problem(1, keys, 2, heads, 1), {keys > 0, keys > 0 ? 0.5 : 0});
 }

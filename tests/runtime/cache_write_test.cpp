@@ -83,7 +83,7 @@ template <typename T> void check(const Case &c) {
     }
     const auto batch = static_cast<int64_t>(c.starts.size());
     const TensorView starts = attune_contiguous(const_cast<int64_t *>(c.starts.data()), ATTUNE_I64, 1, &batch);
-    const Status status = cache_write(cache.view, update.view, {c.axis, c.starts.empty() ? nullptr : &starts, c.circular});
+    const attune::Status status = cache_write(cache.view, update.view, {c.axis, c.starts.empty() ? nullptr : &starts, c.circular});
     EXPECT_TRUE(status.ok()) << status.message;
     EXPECT_EQ(cache.values, expected.values) << "elements of " << sizeof(T) << " bytes";
 }

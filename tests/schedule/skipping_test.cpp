@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -230,11 +231,13 @@ TEST_P(SkippingInTiles, OfABooleanTensorIsExactAsWell) {
     EXPECT_EQ(panels, exact);
 }
 
-// Where a head's keys and values lie one after the other, only what a panel past the last key could hold is copied.
+// Where a head's keys and values lie one after the other, only what a panel past the last key could hold is copied. Rows of values are of
+// whole steps and vectors, as those in place have to be.
 TEST_P(SkippingInTiles, CopiesNothingThatCanBeReadInPlace) {
     const bool in_place = flash.blocking.reads_in_place;
     EXPECT_EQ(in_place, flash.machine.float_lanes >= 8);
-    const int64_t width = flash.blocking.keys_per_panel, keys = 503, heads = 2, dim = GetParam().head_dim == 0 ? 32 : channels;
+    const int64_t width = flash.blocking.keys_per_panel, keys = 503, heads = 2,
+                  dim = GetParam().head_dim == 0 ? 2 * std::lcm(flash.blocking.value_step, flash.machine.float_lanes) : channels;
     AttentionProblem p = normal_problem({1, heads, heads, 203, keys, dim, dim}, random);
     const int64_t rows = flash.blocking.rows_per_tile * flash.blocking.tiles_per_task, tasks = (p.queries() + rows - 1) / rows;
     const int64_t all = keys * heads * tasks * dim / flash.machine.float_lanes, last = all / keys * (2 * width);
