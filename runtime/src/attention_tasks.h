@@ -40,8 +40,8 @@ inline int64_t attention_tiles_per_task(int64_t rows_per_task, int64_t rows_per_
  *
  * What the thread takes that ends last is estimated, in tiles: tasks of whole heads, or as large as each other, in rounds; of others an
  * even share and half of the largest, which may cost twice the mean where rows aren't alike. A task costs an eighth of a tile besides
- * (copies; with AVX2, which copies keys too, three tenths), and the time of 125,000 multiply-adds (2.5 us); more than one cost some 5 us
- * until another thread is awake. */
+ * (copies, queries packed), three tenths of the smaller tiles without AVX-512 (with AVX2 an eighth is level to 2 % slower), and the time of
+ * 125,000 multiply-adds (2.5 us); more than one cost some 5 us until another thread is awake. */
 inline int32_t attention_rows_per_task(const AttentionWork &work, int32_t threads, int64_t rows_per_tile) {
     constexpr int64_t most_rows = 1024, least_rows = 32;
     if (threads <= 1) return most_rows;
