@@ -2,10 +2,7 @@
 #include "attention_tasks.h"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
-#include <fstream>
-#include <string>
 #include <vector>
 
 namespace attune::runtime::attention_tasks_test {
@@ -28,25 +25,6 @@ double longest(const AttentionWork &work, int32_t threads, int64_t rows_per_tile
 double share(const AttentionWork &work, int32_t threads) {
     const auto rows = static_cast<double>(work.heads * work.queries);
     return (work.rows_alike ? rows : rows / 2) / threads;
-}
-
-/** What the schedule `flash` has for a class and head size: schedules/tuned/x86-64-avx2.json, say. */
-nlohmann::json tuned_flash(CpuClass cpu, int64_t head_dim) {
-    const std::string machine = cpu == CpuClass::x86_64 ? "x86-64" : std::string("x86-64-") + name_of(cpu);
-    std::ifstream file(TUNED_FOLDER "/" + machine + ".json");
-    const nlohmann::json flash = nlohmann::json::parse(file).at("flash");
-    const std::string own = "head_dim " + std::to_string(head_dim);
-    return flash.at(flash.contains(own) ? own : "any");
-}
-
-TEST(AttentionTasks, KnowTheTilesOfTheSchedule) {
-    for (const CpuClass cpu :
-         {CpuClass::x86_64, CpuClass::avx2, CpuClass::avx512, CpuClass::avx512_amx, CpuClass::avx512_bf16, CpuClass::avx512_zen5})
-        for (const int64_t head_dim : {0, 64, 128}) {
-            const nlohmann::json tuned = tuned_flash(cpu, head_dim);
-            EXPECT_EQ(attention_rows_per_tile(cpu, head_dim), tuned.at("rows_per_tile").get<int64_t>()) << name_of(cpu) << ", " << head_dim;
-            EXPECT_EQ(most_tiles_of_attention_task, tuned.at("tiles_per_task").get<int64_t>()) << name_of(cpu) << ", " << head_dim;
-        }
 }
 
 TEST(AttentionTasks, HavePowersOfTwo) {
