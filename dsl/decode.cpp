@@ -1,5 +1,7 @@
 #include "dsl/decode_parts.h"
 
+#include <algorithm>
+
 #include "dsl/attention_parts.h"
 #include "dsl/axes.h"
 #include "dsl/chunk_merge.h"
@@ -46,10 +48,8 @@ void declare_starved(Decode &d) {
     d.attends(row, head, batch) = max(d.attends(row, head, batch), select(attends, 1, 0));
 }
 
-bool takes_pairs(const AttentionInputs &in, const DecodeBlocking &blocking) {
-    for (const Func &f : {in.query, in.pages.key, in.pages.value})
-        if (!f.type().is_bfloat()) return false;
-    return blocking.products.pairs;
+bool are_bfloat16(const std::vector<Func> &inputs) {
+    return std::all_of(inputs.begin(), inputs.end(), [](const Func &f) { return f.type().is_bfloat(); });
 }
 
 // Where channel `dim` of the output is among the vectors of a state. (In terms of few neighbours, which so are seen to lie side by side.)
@@ -57,6 +57,11 @@ struct StatePlace {
     Expr vector, lane;
 
     explicit StatePlace(const Decode &d) : vector(dim / d.blocking.lanes), lane(dim % d.blocking.lanes) {
+        if (d.by_words) {
+            const Expr is_split = dim < d.whole_value_vectors() * d.blocking.lanes;
+            const SplitElement split(dim, d.blocking.lanes);
+            vector = select(is_split, split.vector, vector), lane = select(is_split, split.lane, lane);
+        }
         if (!d.products.pairs) return;
         const int side_by_side = PairedElement::in_order;
         const Expr first = dim / side_by_side * side_by_side, is_paired = first < d.whole_value_vectors() * d.blocking.lanes;
@@ -94,7 +99,8 @@ Decode decode(const AttentionInputs &in, const DecodeBlocking &blocking) {
         throw Halide::CompileError("attune: chunks of decoding are no multiple of its panels, or panels no multiple of its streams");
     Decode d;
     d.inputs = in, d.blocking = blocking;
-    if (takes_pairs(in, blocking)) d.products = blocking.products;
+    if (are_bfloat16({in.query, in.pages.key, in.pages.value})) d.products = blocking.products;
+    d.by_words = blocking.by_words && !d.products.pairs && are_bfloat16({in.pages.key, in.pages.value});
     d.first = Func("first"), d.end = Func("end"), d.reach = Func("reach"), d.full = Func("full"), d.list = Func("panel_list"),
     d.begin = Func("panel_begin"), d.panel_at = Func("panel_at"), d.read_at = Func("read_at"), d.place_of_page = Func("place_of_page");
     d.query = Func("scaled_query"), d.rest_query = Func("rest_query"), d.masked = Func("score");

@@ -25,6 +25,7 @@ struct DecodeBlocking {
     int rows_per_vector = 1; // whose scores are made in one vector, each in its share of the lanes, where rows share a short key
     int short_key = 0;       // bytes, at most
     Products products = {};  // pairs of bf16 where q, k and v are such, of whole vectors of them; otherwise f32
+    bool by_words = false;   // whether k and v of bf16 that are multiplied in f32 are read as words of two neighbouring channels
     // Of what is read, that much further on in the same stream is asked for, at each of these distances, the furthest first; none: no
     // prefetches. A turn of rows that read the same values again asks at one of them.
     std::vector<int> bytes_ahead;
@@ -45,20 +46,25 @@ struct DecodeBlocking {
  * A group is the keys that are computed side by side, as many as there are streams; `row` counts vectors of rows. */
 struct KeyProducts {
     int rows_per_vector = 1;
-    int lanes = 1;         // of a row
-    Halide::Func query;    // (dim, row, head, batch): packed, scaled but for pairs
-    Halide::Func key;      // (channel, vector, lane, stream, step, chunk, head, batch): whole vectors of a row's lanes, packed
-    Halide::Func rest_key; // the same, of channels that fill no such vector, in f32; not defined where there are none
-    Halide::Func dot;      // ((number * rows_per_vector + row of the vector) * lanes + channel, group, stream of the group, step, row,
-                           // chunk, head, batch)
+    int lanes = 1;      // of a row
+    Halide::Func query; // (dim, row, head, batch): packed, scaled but for pairs
+    // Vectors of a key, and the product with them, an update of `dot`: whole vectors of a row's lanes as they are read, packed; one of f32
+    // that words leave; and of channels that fill no such vector, in f32. Of the last two only what there is.
+    struct Vectors {
+        Halide::Func key; // (channel, vector, lane, stream, step, chunk, head, batch)
+        Halide::RDom dims;
+    };
+    std::vector<Vectors> vectors;
+    Halide::Func dot; // ((number * rows_per_vector + row of the vector) * lanes + channel, group, stream of the group, step, row,
+                      // chunk, head, batch)
     std::vector<Halide::Func> sums; // as `dot`, halves added up, in the last one all channels of a key
     Halide::Func score;             // (number, row of the vector, group, stream of the group, step, row, chunk, head, batch)
-    Halide::RDom dims, rest_dims, halves;
+    Halide::RDom halves;
     Halide::RDom store; // (number, group, stream of the group, step): of `masked`, for as many rows as it is made for
 };
 
-/** Sums of share * v over the keys of a part, of some vectors of the output: of pairs two by two, see PairedElement, and channels that fill
- * no two of them in f32, in order. */
+/** Sums of share * v over the keys of a part, of some vectors of the output: of pairs two by two, see PairedElement, of words likewise, see
+ * SplitElement, and channels that fill no two of them in f32, in order. */
 struct ValueProducts {
     Halide::Func value; // (channel, vector, packed lane, or key of channels in f32, stream, step, turn of rows, chunk, head, batch)
     Halide::Func sum;   // (channel, vector, part, step, row, chunk, head, batch)
@@ -88,6 +94,7 @@ struct Decode {
     Halide::RDom row_intervals, reach_intervals, full_rows, panels, begins, listed, listed_panels, panels_ahead, listed_scales;
 
     Products products;       // pairs of neighbouring channels in q and k, of neighbouring keys in weights and v
+    bool by_words = false;   // k and v are read so: see DecodeBlocking. Vectors of q and of the output then are as SplitElement has them
     Halide::Func query;      // (dim, row, head, batch): packed, scaled but for pairs
     Halide::Func rest_query; // the same of channels from the first on that fills no vector of what is packed, in f32, zeros past the last
     Halide::Func masked;     // (lane, stream, step, row, chunk, head, batch): the score, -inf where masked, in stages
@@ -124,11 +131,14 @@ struct Decode {
     Halide::Func lse;       // (token, query head, batch)
 
     Halide::Expr value_vectors() const { return (inputs.value_dim + blocking.lanes - 1) / blocking.lanes; }
-    /** Those that are made of whole vectors of what is read of a value, packed. */
-    Halide::Expr whole_value_vectors() const {
-        const int depth = products.depth();
-        return inputs.value_dim / (blocking.lanes * depth) * depth;
+    /** Channels that a lane of what is read of a key or a value holds. */
+    int channels_per_lane() const { return products.pairs || by_words ? 2 : 1; }
+    /** Vectors of channels that are made of whole vectors of what is read of a key, or of a value, that is so wide. */
+    Halide::Expr whole_vectors(const Halide::Expr &width) const {
+        const int depth = channels_per_lane();
+        return width / (blocking.lanes * depth) * depth;
     }
+    Halide::Expr whole_value_vectors() const { return whole_vectors(inputs.value_dim); }
     Halide::Expr rows_per_head() const { return inputs.queries * inputs.heads_per_group; }
     Halide::Expr keys_per_chunk() const {
         if (blocking.keys_per_chunk_alone == blocking.keys_per_chunk) return blocking.keys_per_chunk;

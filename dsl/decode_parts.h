@@ -56,16 +56,25 @@ struct Ahead {
 /** How many keys, or values, further on what lies a distance in bytes ahead is, at least one. */
 int keys_ahead(const Decode &d, Cached what, int distance);
 
-/** Lane `channel` of vector `v`, of so many lanes, of a listed key, or of its value: a channel in f32, or for pairs a word of two
- * neighbours. That of a key further on is asked for, if `ahead` says so. */
+/** Lane `channel` of vector `v`, of so many lanes, of a listed key, or of its value: a channel in f32, or a word of two neighbours of 16
+ * bits. That of a key further on is asked for, if `ahead` says so. */
 Halide::Expr lane_of(const Decode &d, Cached what, int lanes, const Halide::Expr &listed, const Halide::Expr &v, const Ahead &ahead = {});
 
-/** The same of the channels that such vectors leave, in f32: of the `nth` vector of them, filled up with zeros as MaskLoads knows it. */
+/** The same of the vector of channels that vectors of words leave whole, in f32. */
+Halide::Expr single_lane_of(const Decode &d, Cached what, const Halide::Expr &listed, const Ahead &ahead);
+
+/** The same of the channels that all these leave, in f32: of the `nth` vector of them, filled up with zeros as MaskLoads knows it. */
 Halide::Expr rest_lane_of(const Decode &d, Cached what, const Halide::Expr &listed, const Halide::Expr &nth, const Ahead &ahead);
+
+/** How many vectors of channels those of words leave whole, 0 or 1. */
+Halide::Expr single_vectors(const Decode &d, const Halide::Expr &width);
 
 /** Whether some channels may be left that fill no vector of so many, how many, and how many vectors of f32 they take. */
 bool has_rest(const Halide::Expr &width, int channels);
 Halide::Expr rest_of(const Halide::Expr &width, int channels);
 Halide::Expr rest_vectors(const Decode &d, const Halide::Expr &width);
+
+/** Whether `count` may be other than 0. */
+bool may_be_some(const Halide::Expr &count);
 
 } // namespace attune::dsl

@@ -59,12 +59,19 @@ Expr channel_of(const Decode &d, Cached what, const Expr &listed, const Expr &c)
 
 namespace {
 
-// Lane `channel` of what begins with channel `first` of a listed key, or of its value. With `count`, of which there are so many.
-Expr lane_from(const Decode &d, Cached what, const Expr &listed, const Expr &first, const Expr &count, const Expr &wanted,
-               const Ahead &ahead) {
-    const Expr whole = in_whole_panel(d, listed), width = width_of(d, what);
-    const Expr c = count.defined() ? unsafe_promise_clamped(first + min(axes::channel, count - 1), 0, width - 1) : first + axes::channel;
-    auto in_lane = [&](const Expr &stored) { return d.products.pairs && !count.defined() ? words_from(stored) : as_float(stored); };
+// Channels of a listed key, or of its value, side by side.
+struct Channels {
+    Expr first;
+    enum { numbers, words } lanes; // what is in a lane: a channel, or two
+    Expr count = {};               // how many there are, if that isn't sure to be a whole vector
+};
+
+// Lane `channel` of these.
+Expr lane_from(const Decode &d, Cached what, const Expr &listed, const Channels &of, const Expr &wanted, const Ahead &ahead) {
+    const Expr whole = in_whole_panel(d, listed), width = width_of(d, what), &count = of.count;
+    const Expr c =
+        count.defined() ? unsafe_promise_clamped(of.first + min(axes::channel, count - 1), 0, width - 1) : of.first + axes::channel;
+    auto in_lane = [&](const Expr &stored) { return of.lanes == Channels::words ? words_from(stored) : as_float(stored); };
     const Expr stored = in_lane(stored_channel(d, what, whole, listed, c));
     const Expr now = count.defined() ? select(axes::channel < count, stored, 0.0f) : stored;
     const std::vector<int> &distances = d.blocking.bytes_ahead;
@@ -108,18 +115,28 @@ int keys_ahead(const Decode &d, Cached what, int distance) {
 }
 
 Expr lane_of(const Decode &d, Cached what, int lanes, const Expr &listed, const Expr &v, const Ahead &ahead) {
-    const int channels = lanes * d.products.depth();
-    return lane_from(d, what, listed, v * channels, {}, begins_line(d, what, v, channels), ahead);
+    const int channels = lanes * d.channels_per_lane();
+    const auto of = d.channels_per_lane() > 1 ? Channels::words : Channels::numbers;
+    return lane_from(d, what, listed, {v * channels, of}, begins_line(d, what, v, channels), ahead);
+}
+
+Expr single_lane_of(const Decode &d, Cached what, const Expr &listed, const Ahead &ahead) {
+    const Channels single{d.whole_vectors(width_of(d, what)) * d.blocking.lanes, Channels::numbers, d.blocking.lanes};
+    return lane_from(d, what, listed, single, Halide::Internal::const_true(), ahead);
 }
 
 Expr rest_lane_of(const Decode &d, Cached what, const Expr &listed, const Expr &nth, const Ahead &ahead) {
     const int lanes = d.blocking.lanes, channels = lanes * d.products.depth();
     const Expr width = width_of(d, what), rest = rest_of(width, channels);
     const Expr count = d.products.pairs ? min(rest - nth * lanes, lanes) : rest;
-    return lane_from(d, what, listed, width - rest + nth * lanes, count, begins_line(d, what, nth, lanes), ahead);
+    return lane_from(d, what, listed, {width - rest + nth * lanes, Channels::numbers, count}, begins_line(d, what, nth, lanes), ahead);
 }
 
-bool has_rest(const Expr &width, int channels) { return !is_const_zero(Halide::Internal::simplify(rest_of(width, channels))); }
+Expr single_vectors(const Decode &d, const Expr &width) {
+    return d.by_words ? Halide::Internal::simplify(width / d.blocking.lanes - d.whole_vectors(width)) : 0;
+}
+
+bool has_rest(const Expr &width, int channels) { return may_be_some(rest_of(width, channels)); }
 
 Expr rest_of(const Expr &width, int channels) { return width % channels; }
 
@@ -127,5 +144,7 @@ Expr rest_vectors(const Decode &d, const Expr &width) {
     const int lanes = d.blocking.lanes;
     return (rest_of(width, lanes * d.products.depth()) + lanes - 1) / lanes;
 }
+
+bool may_be_some(const Expr &count) { return !is_const_zero(Halide::Internal::simplify(count)); }
 
 } // namespace attune::dsl

@@ -4,6 +4,7 @@
 #include "dsl/axes.h"
 #include "dsl/numeric.h"
 #include "dsl/score.h"
+#include "dsl/words.h"
 
 namespace attune::dsl {
 
@@ -34,8 +35,12 @@ void declare_query(Decode &d) {
         Expr x = in.query_channel(c, of_row.query, of_row.head, batch);
         return products.pairs ? x : x * in.scale;
     };
-    d.query(dim, row, head, batch) = products.pack([&](int which) { return query_channel(dim * products.depth() + which); });
-    const Expr rest = rest_of(in.head_dim, d.blocking.lanes * products.depth());
+    const int lanes = d.blocking.lanes;
+    const Expr is_split = dim < d.whole_vectors(in.head_dim) * lanes;
+    const Expr split = unsafe_promise_clamped(select(is_split, split_element(dim / lanes, dim % lanes, lanes), dim), 0, in.head_dim - 1);
+    d.query(dim, row, head, batch) =
+        d.by_words ? query_channel(split) : products.pack([&](int which) { return query_channel(dim * products.depth() + which); });
+    const Expr rest = rest_of(in.head_dim, lanes * products.depth());
     d.rest_query(dim, row, head, batch) = select(dim < rest, query_channel(in.head_dim - rest + min(dim, rest - 1)), 0.0f);
 }
 
@@ -50,13 +55,13 @@ KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vec
     p.query = d.query;
     if (rows_per_vector > 1) {
         p.query = Func("query" + suffix);
-        p.query(dim, row, head, batch) =
-            d.query(dim / vector_lanes * p.lanes + dim % p.lanes, row * rows_per_vector + dim % vector_lanes / p.lanes, head, batch);
+        const Expr vector_of_dim = dim / vector_lanes, of_lane = dim % p.lanes;
+        const SplitElement split(split_element(vector_of_dim, of_lane, p.lanes), vector_lanes);
+        const Expr place = d.by_words ? split.vector * vector_lanes + split.lane : vector_of_dim * p.lanes + of_lane;
+        p.query(dim, row, head, batch) = d.query(place, row * rows_per_vector + dim % vector_lanes / p.lanes, head, batch);
     }
-    p.key = Func("key_vector" + suffix);
     const Ahead ahead = {true, alone, rows_per_vector > 1};
     const Expr listed = listed_key(d, lane, stream, step);
-    p.key(channel, vector, lane, stream, step, chunk, head, batch) = lane_of(d, Cached::key, p.lanes, listed, vector, ahead);
     // Sums by channel of a group's keys side by side, so that they can be halved until there is one for each key and row.
     const Expr of_vector = channel % vector_lanes, of_row = channel % p.lanes, number = channel / vector_lanes;
     const Halide::Var &group = groups.group, &of_stream = groups.of_stream;
@@ -64,16 +69,27 @@ KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vec
     p.dot = Func("dot" + suffix);
     auto dot = [&]() -> Halide::FuncRef { return p.dot(channel, group, of_stream, step, row, chunk, head, batch); };
     auto query = [&](const Expr &v) { return p.query(v * vector_lanes + of_vector, row, head, batch); };
-    const Expr whole = in.head_dim / (p.lanes * products.depth());
-    p.dims = RDom(0, whole, "dims" + suffix);
+    // `count` more vectors, each the lanes `of_key`: those of the group's keys.
+    auto more = [&](const std::string &name, const Expr &count, const Expr &of_key) -> Expr {
+        p.vectors.push_back({Func(name + "key_vector" + suffix), RDom(0, count, name + "dims" + suffix)});
+        auto &[key, dims] = p.vectors.back();
+        key(channel, vector, lane, stream, step, chunk, head, batch) = of_key;
+        return key(of_row, dims, key_lane, key_stream, step, chunk, head, batch);
+    };
     dot() = 0.0f;
-    dot() = products.add(dot(), query(p.dims), p.key(of_row, p.dims, key_lane, key_stream, step, chunk, head, batch));
+    const Expr whole = in.head_dim / (p.lanes * d.channels_per_lane());
+    const Expr key = more("", whole, lane_of(d, Cached::key, p.lanes, listed, vector, ahead)), v = p.vectors.back().dims;
+    if (d.by_words)
+        dot() += query(2 * v) * bfloat16_of_words(key, 0) + query(2 * v + 1) * bfloat16_of_words(key, 1);
+    else
+        dot() = products.add(dot(), query(v), key);
+    if (rows_per_vector == 1 && may_be_some(single_vectors(d, in.head_dim))) {
+        const Expr single = more("single_", single_vectors(d, in.head_dim), single_lane_of(d, Cached::key, listed, ahead));
+        dot() += query(d.whole_vectors(in.head_dim) + p.vectors.back().dims) * single;
+    }
     if (has_rest(in.head_dim, p.lanes * products.depth())) {
-        p.rest_dims = RDom(0, rest_vectors(d, in.head_dim), "rest_dims" + suffix);
-        p.rest_key = Func("rest_key" + suffix);
-        p.rest_key(channel, vector, lane, stream, step, chunk, head, batch) = rest_lane_of(d, Cached::key, listed, vector, ahead);
-        dot() += d.rest_query(p.rest_dims * p.lanes + of_row, row, head, batch) *
-                 p.rest_key(of_row, p.rest_dims, key_lane, key_stream, step, chunk, head, batch);
+        const Expr rest = more("rest_", rest_vectors(d, in.head_dim), rest_lane_of(d, Cached::key, listed, vector, ahead));
+        dot() += d.rest_query(p.vectors.back().dims * p.lanes + of_row, row, head, batch) * rest;
     }
     // Halves rather than neighbours: those of several keys are brought together by shuffles that need no table of lanes.
     p.halves = RDom(0, 2, "halves" + suffix);
@@ -96,7 +112,7 @@ KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vec
 int rows_per_vector(const Decode &d) {
     const auto width = Halide::Internal::as_const_int(d.inputs.head_dim);
     const bool is_short = width && *width * d.inputs.pages.key.type().bytes() <= d.blocking.short_key;
-    return is_short && !has_rest(d.inputs.head_dim, d.blocking.lanes * d.products.depth()) ? d.blocking.rows_per_vector : 1;
+    return is_short && !has_rest(d.inputs.head_dim, d.blocking.lanes * d.channels_per_lane()) ? d.blocking.rows_per_vector : 1;
 }
 
 void declare_stores(Decode &d, const Groups &groups) {

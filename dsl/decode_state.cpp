@@ -45,26 +45,36 @@ void declare_packed_share(Decode &d) {
     d.packed_share(packed_lane, d.packs.x, d.packs.y, row, chunk, head, batch) = d.products.pack(share);
 }
 
-// Vector `v` of the values of a key; or of a pair of keys: what is read of each are words of neighbouring channels, and a vector of both
-// makes two of pairs.
+// Vector `v` of the values of a key; or of a pair of keys. Where words of neighbouring channels are read, a vector of them makes two of
+// channels, and one of either key two of pairs.
 Expr packed_values(const Decode &d, const Expr &packed_lane, const Expr &of_stream, const Expr &v, Ahead ahead = {}) {
-    const int depth = d.products.depth();
-    ahead.wanted = v % depth == 0;
+    const int channels = d.channels_per_lane();
+    ahead.wanted = v % channels == 0;
     auto lanes = [&](int which) {
-        return lane_of(d, Cached::value, d.blocking.lanes, listed_key(d, packed_lane * depth + which, of_stream, step), v / depth, ahead);
+        const Expr listed = listed_key(d, packed_lane * d.products.depth() + which, of_stream, step);
+        return lane_of(d, Cached::value, d.blocking.lanes, listed, v / channels, ahead);
     };
-    return d.products.pairs ? pairs_of_words(lanes(0), lanes(1), v % depth) : lanes(0);
+    if (d.products.pairs) return pairs_of_words(lanes(0), lanes(1), v % channels);
+    return d.by_words ? bfloat16_of_words(lanes(0), v % channels) : lanes(0);
 }
 
-// Which vectors of the output: those from `first` on, `at_once` in each pass. `whole`: not those of channels that fill none of what is
-// packed.
+// Which vectors of the output: those from `first` on, `at_once` in each pass; made of whole vectors of what is packed, or of the one that
+// words leave, or of channels that fill none.
 struct OutputVectors {
+    enum Of { whole, single, rest };
     std::string name;
     Expr first;
     int at_once;
     Expr passes;
-    bool whole;
+    Of of;
 };
+
+Expr values_read(const Decode &d, const OutputVectors &vectors, const Ahead &ahead) {
+    if (vectors.of == OutputVectors::whole) return packed_values(d, lane, stream, vector, ahead);
+    const Expr listed = listed_key(d, lane, stream, step);
+    if (vectors.of == OutputVectors::single) return single_lane_of(d, Cached::value, listed, ahead);
+    return rest_lane_of(d, Cached::value, listed, vector - vectors.first, ahead);
+}
 
 void add_part(Func sum, const Func &of_part, const Expr &of_vector, const Expr &nth, const Expr &of_step) {
     sum(channel, of_vector, row, chunk, head, batch) += of_part(channel, of_vector, nth, of_step, row, chunk, head, batch);
@@ -72,19 +82,18 @@ void add_part(Func sum, const Func &of_part, const Expr &of_vector, const Expr &
 
 void declare_values(Decode &d, const OutputVectors &vectors) {
     const std::string &name = vectors.name;
-    const PartKeys keys(d, "keys_of_" + name, vectors.whole);
+    const bool packed = vectors.of == OutputVectors::whole;
+    const PartKeys keys(d, "keys_of_" + name, packed);
     ValueProducts p;
     p.value = Func("value_of_" + name), p.sum = Func("sum_of_" + name), p.keys = keys.nth;
     const Ahead ahead = {true, d.rows_per_head() == 1, false, turn};
-    p.value(channel, vector, lane, stream, step, turn, chunk, head, batch) =
-        vectors.whole ? packed_values(d, lane, stream, vector, ahead)
-                      : rest_lane_of(d, Cached::value, listed_key(d, lane, stream, step), vector - vectors.first, ahead);
+    p.value(channel, vector, lane, stream, step, turn, chunk, head, batch) = values_read(d, vectors, ahead);
     auto sum = [&]() -> Halide::FuncRef { return p.sum(channel, vector, part, step, row, chunk, head, batch); };
     const Expr turn_of_row = row / d.blocking.rows_per_turn;
     const Expr value = p.value(channel, vector, keys.nth.x, keys.of_stream(), step, turn_of_row, chunk, head, batch);
     sum() = 0.0f;
     const Expr shared = share(d, d.scaled_share.defined() ? d.scaled_share : d.share, keys);
-    sum() = (vectors.whole ? d.products : Products{}).add(sum(), shared, value);
+    sum() = (packed ? d.products : Products{}).add(sum(), shared, value);
     p.store = RDom(0, vectors.at_once, 0, vectors.passes, 0, d.blocking.parts_per_step(), 0, d.steps_per_chunk(), "store_of_" + name);
     p.store.where(p.store.w < steps(d));
     add_part(d.output, p.sum, vectors.first + p.store.y * vectors.at_once + p.store.x, p.store.z, p.store.w);
@@ -116,7 +125,8 @@ void declare_careful_sum(Decode &d) {
     }
     const PartKeys keys(d, "careful_keys", false);
     const Expr of_rest = d.products.pairs ? vector >= whole : Halide::Internal::const_true();
-    const Expr c = Halide::unsafe_promise_clamped(at, 0, in.value_dim - 1);
+    const Expr stored_at = d.by_words ? select(vector < whole, split_element(vector, channel, d.blocking.lanes), at) : at;
+    const Expr c = Halide::unsafe_promise_clamped(stored_at, 0, in.value_dim - 1);
     const Expr listed = listed_key(d, keys.nth.x, keys.of_stream(), step), stored = channel_of(d, Cached::value, listed, c);
     add(Products{}, keys, of_rest && at < in.value_dim, in.pages.scaled() ? stored * scale_of(d, Scale::value, listed) : stored);
 }
@@ -130,15 +140,17 @@ void declare_output(Decode &d) {
     if (products.pairs) declare_packed_share(d);
 
     // A part's values are in the nearest cache when those follow that are left over, and those channels that fill no vector.
-    const int depth = products.depth();
-    const Expr whole = d.whole_value_vectors();
+    const int depth = d.channels_per_lane();
+    const Expr whole = d.whole_value_vectors(), singles = single_vectors(d, in.value_dim);
     output(d.output, vector) = 0.0f;
     Expr left = whole;
-    for (int at_once = d.blocking.vectors_at_once; at_once >= depth && !is_const_zero(Halide::Internal::simplify(left)); at_once /= 2) {
-        declare_values(d, {"values_by_" + std::to_string(at_once), whole - left, at_once, left / at_once, true});
+    for (int at_once = d.blocking.vectors_at_once; at_once >= depth && may_be_some(left); at_once /= 2) {
+        declare_values(d, {"values_by_" + std::to_string(at_once), whole - left, at_once, left / at_once, OutputVectors::whole});
         left = rest_of(left, at_once);
     }
-    if (has_rest(in.value_dim, lanes * depth)) declare_values(d, {"rest_values", whole, 1, rest_vectors(d, in.value_dim), false});
+    if (may_be_some(singles)) declare_values(d, {"single_values", whole, 1, singles, OutputVectors::single});
+    if (has_rest(in.value_dim, lanes * products.depth()))
+        declare_values(d, {"rest_values", whole + singles, 1, rest_vectors(d, in.value_dim), OutputVectors::rest});
 
     d.outputs = RDom(0, d.value_vectors(), "outputs"), d.channels_of_bits = RDom(0, lanes, "channels_of_bits");
     d.lane_bits(channel, row, chunk, head, batch) = 0;

@@ -33,7 +33,7 @@ Norm norm(NormKind kind, const NormInputs &in, const NormShape &shape) {
 
     const Expr factor = 1.0f / sqrt(n.squares(row) / count + in.epsilon);
     const Expr scaled = (x(channel) - mean) * factor * in.weight(channel);
-    n.y(channel, row) = as_type(in.type, centred ? scaled + in.bias(channel) : scaled, shape.to_bfloat16);
+    n.y(channel, row) = as_type(in.type, centred ? scaled + in.bias(channel) : scaled, shape.rounding);
     return n;
 }
 

@@ -34,9 +34,9 @@ struct Norm {
 };
 
 struct NormShape {
-    int lanes = 1;               // partial sums kept side by side
-    int vector = 0;              // lanes that are read at once, of what fills no `lanes`; 0: see row_chunks
-    ToBFloat16 to_bfloat16 = {}; // of results of bf16
+    int lanes = 1;          // partial sums kept side by side
+    int vector = 0;         // lanes that are read at once, of what fills no `lanes`; 0: see row_chunks
+    Rounding rounding = {}; // of results
 };
 
 Norm norm(NormKind kind, const NormInputs &inputs, const NormShape &shape);

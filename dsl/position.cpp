@@ -77,7 +77,7 @@ Rotary rotary(const Func &x, const Expr &channels, const Expr &tokens, RotaryLay
     if (lanes > 1) r.pairs.where(likely(stored >= r.pairs.z * lanes && stored < pairs));
     r.output(dim, token, head, batch) = Halide::undef(type);
     r.output(channel_of(layout, pairs, stored, r.pairs.x), token, head, batch) =
-        as_type(type, r.turned(r.pairs.y, r.pairs.x, r.pairs.z, token, head, batch), shape.to_bfloat16);
+        as_type(type, r.turned(r.pairs.y, r.pairs.x, r.pairs.z, token, head, batch), shape.rounding);
     r.output(r.passed, token, head, batch) = x(r.passed, token, head, batch);
     return r;
 }

@@ -73,8 +73,8 @@ struct Rotary {
 };
 
 struct RotaryShape {
-    int lanes = 1;               // pairs that are turned at once
-    ToBFloat16 to_bfloat16 = {}; // of results of bf16
+    int lanes = 1;          // pairs that are turned at once
+    Rounding rounding = {}; // of results
 };
 
 /** `x`: (dim, token, head, batch), `channels` wide and `tokens` long. The first 2 * pairs channels are turned, the others pass. The output

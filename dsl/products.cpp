@@ -1,6 +1,7 @@
 #include "dsl/products.h"
 
 #include "dsl/numeric.h"
+#include "dsl/words.h"
 
 namespace attune::dsl {
 
@@ -16,13 +17,16 @@ Expr upper_half(const Expr &bits) { return bits & literal(0xffff0000); }
 
 Expr bits_of(const Expr &x) { return reinterpret<uint32_t>(x); }
 
-Expr bits_of_nan(const Expr &bits) { return (bits & literal(0x7fffffff)) > literal(0x7f800000); }
+// Only past infinity this reaches the sign: x86 selects by that as it is, and before AVX-512 has no comparison of magnitudes. (As a signed
+// number it is no less than 0 for all that Halide's simplifier knows.)
+Expr past_infinity(const Expr &x) { return (bits_of(x) & literal(0x7fffffff)) + literal(0x007fffff); }
+Expr is_past_infinity(const Expr &x) { return past_infinity(x) > literal(0x7fffffff); }
 
 // Bits of f32 whose upper half is the nearest bf16; the lower half is of no account.
-Expr rounded_bits(const Expr &x) {
-    Expr bits = bits_of(x);
-    // The payload of a NaN may lie in the lower half: one bit of the upper keeps it a NaN.
-    return select(bits_of_nan(bits), bits | literal(0x00400000), bits + literal(0x7fff) + ((bits >> 16) & literal(1)));
+Expr rounded_bits(const Expr &x, bool blends) {
+    Expr bits = bits_of(x), rounded = bits + literal(0x7fff) + ((bits >> 16) & literal(1));
+    // Or else the NaN whose bits are all ones.
+    return blends ? select(is_past_infinity(x), literal(0x7fc00000), rounded) : rounded | (literal(0) - (past_infinity(x) >> 31));
 }
 
 } // namespace
@@ -32,23 +36,20 @@ Expr as_float(const Expr &x) {
     return reinterpret<float>(cast<uint32_t>(reinterpret<uint16_t>(x)) << 16);
 }
 
-Expr as_type(const Halide::Type &type, const Expr &x, const ToBFloat16 &to_bfloat16) {
-    if (type.bits() == 32) return cast(type, x);
-    if (type.is_bfloat() && to_bfloat16) return reinterpret(type, to_bfloat16(x));
-    if (type.is_bfloat()) return reinterpret(type, cast<uint16_t>(rounded_bits(x) >> 16));
-    // Where the CPU can't convert, Halide's arithmetic makes Inf of NaN.
+Expr as_type(const Halide::Type &type, const Expr &x, const Rounding &rounding) {
+    if (type.is_bfloat())
+        return reinterpret(type, rounding.to_bfloat16 ? rounding.to_bfloat16(x) : cast<uint16_t>(rounded_bits(x, rounding.blends) >> 16));
+    if (type.bits() == 32 || rounding.float16_keeps_nan) return cast(type, x);
     Expr converted = reinterpret<uint16_t>(cast(type, x));
-    return reinterpret(type, select(bits_of_nan(bits_of(x)), cast<uint16_t>(0x7e00), converted));
+    return reinterpret(type, select(is_past_infinity(x), cast<uint16_t>(0x7e00), converted));
 }
 
-Expr round_to_bfloat16(const Expr &x) { return reinterpret<float>(upper_half(rounded_bits(x))); }
+Expr round_to_bfloat16(const Expr &x) { return reinterpret<float>(upper_half(rounded_bits(x, true))); }
 
 Expr cut_to_bfloat16(const Expr &x) { return reinterpret<float>(upper_half(bits_of(x))); }
 
 Expr add_pair_product(const Expr &sum, const Expr &a, const Expr &b) {
-    auto low = [](const Expr &pair) { return reinterpret<float>(pair << 16); };
-    auto high = [](const Expr &pair) { return reinterpret<float>(upper_half(pair)); };
-    return sum + low(a) * low(b) + high(a) * high(b);
+    return sum + bfloat16_of_words(a, 0) * bfloat16_of_words(b, 0) + bfloat16_of_words(a, 1) * bfloat16_of_words(b, 1);
 }
 
 Expr Products::pack(const Term &term) const {

@@ -11,12 +11,17 @@ namespace attune::dsl {
 /** x as f32, for x of f32, f16 or bf16. bf16 goes by its bits: Halide 21 takes a cast for arithmetic to be emulated. */
 Halide::Expr as_float(const Halide::Expr &x);
 
-/** The bits, as u16, of the number of bf16 nearest to the f32 x, ties to even; NaN for NaN: what a machine may have an instruction for. One
- * that takes numbers below 2^-126 for 0 will do. */
-using ToBFloat16 = std::function<Halide::Expr(const Halide::Expr &x)>;
+/** What a machine can do to round to 16 bits. */
+struct Rounding {
+    /** The bits, as u16, of the number of bf16 nearest to the f32 x, ties to even; NaN for NaN. One that takes numbers below 2^-126 for 0
+     * will do. If empty, integer operations do it. */
+    std::function<Halide::Expr(const Halide::Expr &x)> to_bfloat16 = {};
+    bool blends = true;             // whether one instruction selects by a sign; else NaN goes another way there
+    bool float16_keeps_nan = false; // whether its f16 of NaN is NaN. Halide's arithmetic, where there is no instruction, makes Inf of it.
+};
 
-/** The f32 x in a type: the nearest number of it, ties to even; NaN for NaN. To bf16 by `to_bfloat16`, or else by integer operations. */
-Halide::Expr as_type(const Halide::Type &type, const Halide::Expr &x, const ToBFloat16 &to_bfloat16 = {});
+/** The f32 x in a type: the nearest number of it, ties to even; NaN for NaN. */
+Halide::Expr as_type(const Halide::Type &type, const Halide::Expr &x, const Rounding &rounding = {});
 
 /** The number of bf16 nearest to the f32 x, as f32; NaN for NaN. */
 Halide::Expr round_to_bfloat16(const Halide::Expr &x);

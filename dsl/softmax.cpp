@@ -106,12 +106,12 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
 
     Expr finish = s.finish(column, row);
     if (options.kind == SoftmaxKind::softmax)
-        s.result(column, i, row) = as_type(in.type, select(counts, s.weight(column, i, row) * finish, 0.0f), options.shape.to_bfloat16);
+        s.result(column, i, row) = as_type(in.type, select(counts, s.weight(column, i, row) * finish, 0.0f), options.shape.rounding);
     else if (options.kind == SoftmaxKind::log_softmax) {
         // Halves, whose difference is in range whatever the two are; and that of the temperature isn't 0.
         auto half = [](const Expr &x) { return strict_multiply(x, 0.5f); };
         Expr below = (half(score) - half(reference_score(maximum))) / half(max(temperature, 1e-44f));
-        s.result(column, i, row) = as_type(in.type, select(counts, below - finish, masked_score()), options.shape.to_bfloat16);
+        s.result(column, i, row) = as_type(in.type, select(counts, below - finish, masked_score()), options.shape.rounding);
     } else
         s.result(column, i, row) = finish;
     return s;

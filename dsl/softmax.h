@@ -87,7 +87,7 @@ struct SoftmaxShape {
     int vector = 0; // lanes that are read at once, of what fills no `lanes`; 0: see row_chunks
     // If defined: while an element is weighed, that of so many rows further on is asked for; see dsl/prefetch.h.
     Halide::Expr rows_ahead = {};
-    ToBFloat16 to_bfloat16 = {}; // of results of bf16
+    Rounding rounding = {}; // of results
 };
 
 struct SoftmaxOptions {

@@ -59,6 +59,15 @@ PairedElement::PairedElement(const Expr &element, int lanes)
     : vector(element / (2 * lanes) * 2 + element / pairs_per_group % 2),
       lane(element % (2 * lanes) / elements_per_group * pairs_per_group + element % pairs_per_group) {}
 
+Expr bfloat16_of_words(const Expr &words, const Expr &half) {
+    return Halide::reinterpret<float>(select(half == 0, words << 16, words & Expr(uint32_t(0xffff0000))));
+}
+
+SplitElement::SplitElement(const Expr &element, int lanes)
+    : vector(element / (2 * lanes) * 2 + element % 2), lane(element % (2 * lanes) / 2) {}
+
+Expr split_element(const Expr &vector, const Expr &lane, int lanes) { return vector / 2 * (2 * lanes) + 2 * lane + vector % 2; }
+
 void lower_words(Halide::Pipeline pipeline) { pipeline.add_custom_lowering_pass(new LowerWords); }
 
 } // namespace attune::dsl

@@ -23,6 +23,20 @@ struct PairedElement {
     PairedElement(const Halide::Expr &element, int lanes);
 };
 
+/** The elements of bf16 in words, as f32: those in the lower halves (`half` 0), or in the upper (1). */
+Halide::Expr bfloat16_of_words(const Halide::Expr &words, const Halide::Expr &half);
+
+/** Where element `element` is among vectors that bfloat16_of_words() makes of words, lower halves and upper in turn: the vector, and the
+ * lane. */
+struct SplitElement {
+    Halide::Expr vector, lane;
+
+    SplitElement(const Halide::Expr &element, int lanes);
+};
+
+/** The element in a lane of one of these vectors. */
+Halide::Expr split_element(const Halide::Expr &vector, const Halide::Expr &lane, int lanes);
+
 /** Turns words_from() into loads, and pairs_of_words() into an instruction. */
 void lower_words(Halide::Pipeline pipeline);
 

@@ -9,14 +9,14 @@ namespace attune::schedules {
 const char *device_of(const Halide::Target &target) { return target.has_gpu_feature() ? "cuda" : "x86"; }
 
 Machine machine(const Halide::Target &target, const Halide::Type &dtype) {
-    if (target.has_gpu_feature()) return {"cuda", 32, 255, true, false};
-    if (target.has_feature(Halide::Target::AVX512_Zen5)) return {"x86-64-avx512_zen5", 16, 32, true, dtype.is_bfloat()};
-    if (target.has_feature(Halide::Target::AVX512_Zen4)) return {"x86-64-avx512_bf16", 16, 32, true, dtype.is_bfloat()};
+    if (target.has_gpu_feature()) return {"cuda", 32, 255, true, true, false};
+    if (target.has_feature(Halide::Target::AVX512_Zen5)) return {"x86-64-avx512_zen5", 16, 32, true, true, dtype.is_bfloat()};
+    if (target.has_feature(Halide::Target::AVX512_Zen4)) return {"x86-64-avx512_bf16", 16, 32, true, true, dtype.is_bfloat()};
     if (target.has_feature(Halide::Target::AVX512_SapphireRapids) && dtype.is_bfloat())
-        return {"x86-64-avx512_amx", 16, 32, true, true, true};
-    if (target.has_feature(Halide::Target::AVX512_Skylake)) return {"x86-64-avx512", 16, 32, true, false};
-    if (target.has_feature(Halide::Target::AVX2)) return {"x86-64-avx2", 8, 16, true, false};
-    return {"x86-64", 4, 16, false, false};
+        return {"x86-64-avx512_amx", 16, 32, true, true, true, true};
+    if (target.has_feature(Halide::Target::AVX512_Skylake)) return {"x86-64-avx512", 16, 32, true, true, false};
+    if (target.has_feature(Halide::Target::AVX2)) return {"x86-64-avx2", 8, 16, true, target.has_feature(Halide::Target::F16C), false};
+    return {"x86-64", 4, 16, false, false, false};
 }
 
 namespace {
@@ -31,6 +31,11 @@ nlohmann::json tuned(const Machine &machine, const std::string &schedule, const 
 }
 
 std::string of_head_dim(int head_dim) { return "head_dim " + std::to_string(head_dim); }
+
+std::string name_of(const Halide::Type &stored) {
+    if (stored.is_bfloat()) return "bf16";
+    return stored.is_float() ? "f" + std::to_string(stored.bits()) : "int" + std::to_string(stored.bits());
+}
 
 dsl::Nearness nearness(const nlohmann::json &streams) {
     return streams.at("level_ahead") == 1 ? dsl::Nearness::first_level : dsl::Nearness::second_level;
@@ -50,8 +55,8 @@ Tiles tuned_tiles(const Machine &machine, const std::string &schedule, int head_
 
 Streams tuned_streams(const Machine &machine, const std::string &schedule, int head_dim, const Halide::Type &stored) {
     nlohmann::json s = tuned(machine, schedule, of_head_dim(head_dim));
-    const char *multiplied = machine.bfloat16_pairs ? "pairs" : stored == Halide::Float(32) ? "f32" : "converted";
-    s.merge_patch(sizes(machine, schedule).value(multiplied, nlohmann::json::object()));
+    const std::string type = machine.bfloat16_pairs ? "pairs" : name_of(stored);
+    s.merge_patch(sizes(machine, schedule).value(type, nlohmann::json::object()));
     return {s.at("keys_per_chunk"),    s.at("keys_per_chunk_alone"),
             s.at("keys_per_panel"),    s.at("streams"),
             s.at("in_turn"),           s.at("bytes_ahead"),

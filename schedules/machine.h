@@ -15,6 +15,7 @@ struct Machine {
     int float_lanes;             // f32 in a vector register, or threads of a warp
     int vector_registers;        // of them
     bool fused;                  // whether it multiplies and adds in one instruction
+    bool converts_float16;       // whether one instruction makes f16 of f32, NaN of NaN
     bool bfloat16_pairs;         // whether one instruction adds the products of two pairs of bf16
     bool bfloat16_tiles = false; // whether one multiplies matrices of such pairs (AMX)
 };
@@ -51,8 +52,8 @@ struct Streams {
     int short_key;                // bytes, at most
 };
 
-/** As above, for keys and values stored as such. What the file has for pairs of bf16, where the machine multiplies them, or else for f32
- * takes the place of the rest. */
+/** As above, for keys and values stored as such. What the file has for "pairs" of bf16, where the machine multiplies them, or else for the
+ * type ("f32", "f16", "bf16" or "int8") takes the place of the rest. */
 Streams tuned_streams(const Machine &machine, const std::string &schedule, int head_dim, const Halide::Type &stored);
 
 /** How a schedule of the linear layer reads packed weights, tuned for a machine as Tiles are. */

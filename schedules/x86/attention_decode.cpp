@@ -196,21 +196,17 @@ private:
         Func dot = p.dot;
         const Var of_channel("of_channel");
         dot.bound_extent(channel, lanes * streams).vectorize(channel, lanes).unroll(channel).unroll(row);
-        for (int i = 0; i < dot.num_update_definitions(); i++) {
-            const RVar &dims = i == 0 ? RVar(p.dims.x) : RVar(p.rest_dims.x);
-            dot.update(i)
+        for (std::size_t i = 0; i < p.vectors.size(); i++) {
+            const auto &[key, dims] = p.vectors[i];
+            dot.update(int(i))
                 .split(channel, stream, of_channel, lanes)
-                .reorder(of_channel, row, d.blocking.in_turn ? VarOrRVar(dims) : stream, d.blocking.in_turn ? VarOrRVar(stream) : dims)
+                .reorder(of_channel, row, d.blocking.in_turn ? VarOrRVar(dims.x) : stream, d.blocking.in_turn ? VarOrRVar(stream) : dims.x)
                 .vectorize(of_channel)
                 .unroll(stream)
                 .unroll(row);
+            Func(key).compute_at(dot, dims.x);
+            in_registers(key, lanes, d.blocking.in_turn ? 1 : streams);
         }
-        const auto of_keys = [&](Func f, const Halide::RDom &dims) {
-            f.compute_at(dot, dims);
-            in_registers(f, lanes, d.blocking.in_turn ? 1 : streams);
-        };
-        of_keys(p.key, p.dims);
-        if (p.rest_key.defined()) of_keys(p.rest_key, p.rest_dims);
     }
 
     // A vector of as many keys, or values, as are read one beside the other.
@@ -228,14 +224,15 @@ private:
     // How many parts of a key are read at once, so that their line is asked for once.
     int parts_of_line(const dsl::KeyProducts &p) const {
         constexpr int line = 64;
-        const int channels = p.lanes * d.products.depth();
+        const int channels = p.lanes * d.channels_per_lane();
         const auto width = Halide::Internal::as_const_int(d.inputs.head_dim);
         return int(std::gcd(width.value_or(channels) / channels, std::max(line / (channels * d.inputs.pages.key.type().bytes()), 1)));
     }
 
     // A vector of queries is read once for all keys of a group, and each part of a key once for all vectors of rows.
     void dot_of_rows(const dsl::KeyProducts &p) const {
-        Func dot = p.dot, key = p.key, query = p.query;
+        const Halide::RDom &dims = p.vectors.front().dims; // all of them are whole
+        Func dot = p.dot, key = p.vectors.front().key, query = p.query;
         const Var of_channel("of_channel"), of_vector("of_vector");
         per_tile(query);
         query.split(dim, vector, dim, lanes).split(dim, of_vector, dim, p.lanes).vectorize(dim).unroll(of_vector);
@@ -243,12 +240,12 @@ private:
         dot.update()
             .split(channel, stream, of_channel, lanes)
             .split(of_channel, of_vector, of_channel, p.lanes)
-            .reorder(of_channel, of_vector, row, stream, p.dims)
+            .reorder(of_channel, of_vector, row, stream, dims.x)
             .vectorize(of_channel)
             .vectorize(of_vector)
             .unroll(row)
             .unroll(stream)
-            .unroll(p.dims, parts_of_line(p));
+            .unroll(dims.x, parts_of_line(p));
         key.compute_at(dot, stream);
         in_registers(key, p.lanes, 1);
     }

@@ -6,13 +6,13 @@
 // Prefetches go to the second-level cache there: into the first, Zen 4 takes 1.4 times as long with grouped heads. With one row a key it
 // wants 2 KiB ahead. It drops what finds too many others waiting: where a key's lines take turns with those of its neighbours, each is
 // asked for twice, and each turn of rows at the same values asks at another distance (grouped heads in f32 9 to 12 % less time). Zen 3,
-// which is what AVX2's kernels were measured on, reads four streams 1.4 times as fast as one, so f32 has four there. What is converted on
-// the way in isn't limited so, and is read in order, which takes fewer instructions.
+// which is what AVX2's kernels were measured on, reads four streams 1.4 times as fast as one, so f32 and f16 have four there. bf16 and int8
+// take more instructions, of which there are fewer in order.
 #include <algorithm>
 
 #include "schedules/schedules.h"
-#include "schedules/x86/bfloat16.h"
 #include "schedules/x86/decode_rows.h"
+#include "schedules/x86/sixteen_bits.h"
 
 namespace attune::schedules::x86 {
 
@@ -22,13 +22,13 @@ namespace {
 constexpr int most_vectors_at_once = 8;
 constexpr int channels_at_once_of_any_width = 64; // of 16 lanes, 8 vectors take 6 to 15 % longer, of 8 lanes 4 vectors 6 to 35 %
 
-// How many of the output's vectors a pass adds up: if it may be, so many that none are left over. Whole pairs of them, where there are
-// pairs.
+// How many of the output's vectors a pass adds up: if it may be, so many that none are left over. Whole pairs of them, where words are
+// read.
 int vectors_at_once(const dsl::DecodeBlocking &blocking, const Halide::Expr &value_dim) {
     const auto width = Halide::Internal::as_const_int(value_dim);
     const int of_any_width = std::min(channels_at_once_of_any_width / blocking.lanes, most_vectors_at_once);
     if (!width) return of_any_width;
-    const int depth = blocking.products.depth(), whole = std::max(int(*width) / (blocking.lanes * depth), 1);
+    const int depth = blocking.by_words || blocking.products.pairs ? 2 : 1, whole = std::max(int(*width) / (blocking.lanes * depth), 1);
     for (int most = std::min(whole, most_vectors_at_once / depth); most > 0; most--)
         if (whole % most == 0 && (most == whole || most * depth >= of_any_width)) return most * depth;
     return of_any_width;
@@ -59,6 +59,7 @@ dsl::DecodeBlocking decode_blocking(const Machine &machine, int head_dim, const 
     blocking.lanes = machine.float_lanes;
     blocking.rows_per_vector = tuned.rows_per_vector, blocking.short_key = tuned.short_key;
     if (machine.bfloat16_pairs) blocking.products = {true, vdpbf16ps};
+    blocking.by_words = machine.float_lanes < 16 && inputs.pages.key.type().is_bfloat(); // with AVX-512 it wasn't measured
     blocking.vectors_at_once = vectors_at_once(blocking, inputs.value_dim);
     blocking.rows_per_turn = rows_per_turn(machine, blocking);
     return blocking;

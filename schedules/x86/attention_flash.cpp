@@ -5,8 +5,8 @@
 // turned.
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
-#include "schedules/x86/bfloat16.h"
 #include "schedules/x86/loops.h"
+#include "schedules/x86/sixteen_bits.h"
 #include "schedules/x86/tile_products.h"
 
 namespace attune::schedules::x86 {

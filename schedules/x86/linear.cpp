@@ -3,7 +3,7 @@
 
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
-#include "schedules/x86/bfloat16.h"
+#include "schedules/x86/sixteen_bits.h"
 
 namespace attune::schedules::x86 {
 

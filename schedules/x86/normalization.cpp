@@ -4,8 +4,8 @@
 
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
-#include "schedules/x86/bfloat16.h"
 #include "schedules/x86/loops.h"
+#include "schedules/x86/sixteen_bits.h"
 #include "schedules/x86/stream_stores.h"
 
 namespace attune::schedules::x86 {
@@ -23,11 +23,11 @@ constexpr int bytes_together = 4096;
 } // namespace
 
 dsl::NormShape norm_shape(const Machine &machine, int, const Halide::Expr &) {
-    return {4 * machine.float_lanes, machine.float_lanes, to_bfloat16(machine)};
+    return {4 * machine.float_lanes, machine.float_lanes, rounding(machine)};
 }
 
 void vectorized_norm(const dsl::Norm &n, const Machine &machine) {
-    const int lanes = machine.float_lanes, stored = stored_lanes(machine), elements_per_task = 16384;
+    const int lanes = machine.float_lanes, stored = stored_lanes(machine, n.y.type()), elements_per_task = 16384;
     const Var lane = dsl::axes::lane, group("group"), task("task");
     Func y = n.y;
     const Var channel = y.args()[0], row = y.args()[1];

@@ -1,7 +1,7 @@
 // Positional encodings for x86.
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
-#include "schedules/x86/bfloat16.h"
+#include "schedules/x86/sixteen_bits.h"
 #include "schedules/x86/stream_stores.h"
 
 namespace attune::schedules::x86 {
@@ -66,10 +66,10 @@ void stream_parts_of_heads(Halide::Stage turn, const dsl::Rotary &r, const Halid
 
 } // namespace
 
-dsl::RotaryShape rotary_shape(const Machine &machine, int, const Halide::Expr &) { return {stored_lanes(machine), to_bfloat16(machine)}; }
+dsl::RotaryShape rotary_shape(const Machine &machine, int, const Halide::Expr &) { return {rounded_lanes(machine), rounding(machine)}; }
 
 void vectorized_rotary(const dsl::Rotary &r, const Machine &machine) {
-    const int lanes = stored_lanes(machine);
+    const int lanes = rounded_lanes(machine);
     Func output = r.output, turned = r.turned;
     const Var turned_lane = turned.args()[0], plane = turned.args()[1], vector_of_pairs = turned.args()[2];
     const RVar channel_step("channel_step"), channel_lane("channel_lane");

@@ -3,8 +3,8 @@
 
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
-#include "schedules/x86/bfloat16.h"
 #include "schedules/x86/loops.h"
+#include "schedules/x86/sixteen_bits.h"
 #include "schedules/x86/stream_stores.h"
 
 namespace attune::schedules::x86 {
@@ -30,13 +30,13 @@ void specialize(Func result, const dsl::Softmax &softmax) {
 // Four vectors of partial results side by side: a maximum or sum takes four cycles, and two can start in each. They are halved at the end
 // of a row: added up one after the other, 64 lanes take as long as the exponentials of 128 elements.
 dsl::SoftmaxShape softmax_shape(const Machine &machine, int, const Halide::Expr &extent) {
-    return {4 * machine.float_lanes, 1, machine.float_lanes, rows_together(extent), to_bfloat16(machine)};
+    return {4 * machine.float_lanes, 1, machine.float_lanes, rows_together(extent), rounding(machine)};
 }
 
 // A task is some thousand elements, of one row or of many. Rows that fit together go through the stages side by side, so that one begins
 // while another ends.
 void vectorized_softmax(const dsl::Softmax &s, const Machine &machine) {
-    const int lanes = machine.float_lanes, stored = stored_lanes(machine);
+    const int lanes = machine.float_lanes, stored = stored_lanes(machine, s.result.type());
     const Var lane = dsl::axes::lane;
     Func result = s.result, weight = s.weight, finish = s.finish, maximum = s.maximum, sum = s.sum;
     const Var i = result.args()[1], row = result.args()[2], task("task"), group("group");
@@ -49,9 +49,9 @@ void vectorized_softmax(const dsl::Softmax &s, const Machine &machine) {
     const Halide::Expr streams = s.special.front() && !s.in_place && is_streamed(result);
     if (s.kind != dsl::SoftmaxKind::log_sum_exp) {
         stream_runs(result.specialize(streams && s.extent >= most_streamed_together), i, stored, result.type());
-        // A group of short rows goes as one. By vectors of 8 their exponentials take longer than memory, and where rows lie apart, each
-        // would have to go by itself: then streaming takes longer than it saves.
-        if (machine.float_lanes == 16) {
+        // A group of short rows goes as one. By vectors of 4, or of 8 in 16 bits, their exponentials take longer than memory, and where
+        // rows lie apart, each would have to go by itself: then streaming takes longer than it saves.
+        if (machine.float_lanes == 16 || (machine.float_lanes == 8 && result.type().bits() == 32)) {
             Halide::Stage short_rows =
                 result.specialize(streams && s.extent < most_streamed_together && result.output_buffer().dim(2).stride() == s.extent);
             stream_rows(short_rows, row);

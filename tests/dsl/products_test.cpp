@@ -29,22 +29,36 @@ INSTANTIATE_TEST_SUITE_P(Targets, Products, ::testing::ValuesIn(runnable_targets
 TEST_P(Products, RoundToTheNearestOfBfloat16) {
     Elementwise round(GetParam(), [](const Halide::Expr &x) { return dsl::round_to_bfloat16(x); });
     Elementwise convert(GetParam(), [](const Halide::Expr &x) { return dsl::as_float(dsl::as_type(Halide::BFloat(16), x)); });
-    const std::vector<float> x = all_magnitudes(), rounded = round(x), converted = convert(x);
+    dsl::Rounding without_blends;
+    without_blends.blends = false;
+    Elementwise shift(GetParam(),
+                      [&](const Halide::Expr &x) { return dsl::as_float(dsl::as_type(Halide::BFloat(16), x, without_blends)); });
+    const std::vector<float> x = all_magnitudes(), rounded = round(x), converted = convert(x), shifted = shift(x);
     for (size_t i = 0; i < x.size(); i++) {
         ASSERT_EQ(rounded[i], round_to(ATTUNE_BF16, x[i])) << x[i];
         ASSERT_EQ(converted[i], rounded[i]) << x[i];
+        ASSERT_EQ(shifted[i], rounded[i]) << x[i];
     }
-    const std::vector<float> nans = all_kinds_of_nan();
-    for (const std::vector<float> &y : {round(nans), convert(nans)})
+    const float largest = std::numeric_limits<float>::max();
+    for (Elementwise *f : {&round, &convert, &shift})
+        EXPECT_EQ((*f)({infinity, -infinity, largest, -largest}), (std::vector<float>{infinity, -infinity, infinity, -infinity}));
+    std::vector<float> nans = all_kinds_of_nan();
+    for (uint32_t bits : {0x7f800001u, 0xff800001u, 0x7f807fffu, 0x7f808000u, 0x7fbfffffu}) // signalling
+        nans.push_back(from_bits(bits));
+    for (const std::vector<float> &y : {round(nans), convert(nans), shift(nans)})
         EXPECT_TRUE(std::all_of(y.begin(), y.end(), [](float value) { return std::isnan(value); }));
 }
 
 TEST_P(Products, KeepNanInHalfPrecision) {
-    Elementwise convert(GetParam(), [](const Halide::Expr &x) { return dsl::as_float(dsl::as_type(Halide::Float(16), x)); });
-    for (float y : convert(all_kinds_of_nan()))
-        EXPECT_TRUE(std::isnan(y));
-    for (float x : {0.0f, 1.0f, -65504.0f, 6e-8f, 1e-3f, infinity, 70000.0f})
-        EXPECT_EQ(convert({x})[0], round_to(ATTUNE_F16, x)) << x;
+    for (bool keeps_nan : {false, GetParam().has_feature(Halide::Target::F16C)}) {
+        dsl::Rounding rounding;
+        rounding.float16_keeps_nan = keeps_nan;
+        Elementwise convert(GetParam(), [&](const Halide::Expr &x) { return dsl::as_float(dsl::as_type(Halide::Float(16), x, rounding)); });
+        for (float y : convert(all_kinds_of_nan()))
+            EXPECT_TRUE(std::isnan(y));
+        for (float x : {0.0f, 1.0f, -65504.0f, 6e-8f, 1e-3f, infinity, 70000.0f})
+            EXPECT_EQ(convert({x})[0], round_to(ATTUNE_F16, x)) << x;
+    }
 }
 
 TEST_P(Products, UnpackWhatWasPackedAndAddBothProducts) {

@@ -1,4 +1,5 @@
-// Pairs of the 16-bit elements of two rows, from words of two neighbours.
+// Words of two neighbours: pairs of the 16-bit elements of two rows, and elements apart.
+#include "bits.h"
 #include "dsl/words.h"
 #include "targets.h"
 
@@ -34,6 +35,28 @@ TEST_P(Words, ArePairedWhereElementsAreLookedFor) {
             const dsl::PairedElement later(elements + e, lanes);
             EXPECT_EQ(constant(later.vector), constant(at.vector) + 2);
             EXPECT_EQ(constant(later.lane), constant(at.lane));
+        }
+    }
+}
+
+/** Every element of words is where SplitElement says, as f32, whether the half is known when code is made or not. */
+TEST_P(Words, AreSplitIntoElements) {
+    const int lanes = GetParam(), elements = 2 * lanes;
+    Halide::Buffer<uint32_t> words(lanes);
+    for (int i = 0; i < lanes; i++)
+        words(i) = bits_of(float(2 * i)) >> 16 | bits_of(float(2 * i + 1));
+    for (bool unrolled : {true, false}) {
+        Halide::Var lane("lane"), vector("vector");
+        Halide::Func split("split");
+        split(lane, vector) = dsl::bfloat16_of_words(Halide::Func(words)(lane), vector);
+        split.bound(lane, 0, lanes).bound(vector, 0, 2).vectorize(lane);
+        if (unrolled) split.unroll(vector);
+        const Halide::Buffer<float> got = split.realize({lanes, 2}, runnable_targets().back());
+        for (int e = 0; e < elements; e++) {
+            const dsl::SplitElement at(e, lanes), later(3 * elements + e, lanes);
+            EXPECT_EQ(got(constant(at.lane), constant(at.vector)), float(e));
+            EXPECT_EQ(constant(later.vector), constant(at.vector) + 6);
+            EXPECT_EQ(constant(dsl::split_element(later.vector, later.lane, lanes)), 3 * elements + e);
         }
     }
 }

@@ -3,6 +3,7 @@
 
 #include "attune/attune.hpp"
 #include "compare.h"
+#include "half.h"
 #include "kernels.h"
 #include "position_oracle.h"
 #include "random.h"
@@ -133,6 +134,24 @@ TEST(RotaryOfSixteenBits, IsThatOfF32Rounded) {
                 how.layout = layout, how.rotary_dim = rotary_dim, how.offset = 9;
                 expect_rounded(type, numbers, how);
             }
+    }
+}
+
+TEST(RotaryOfSixteenBits, NaNShowsInItsPairAlone) {
+    for (attune_type type : {ATTUNE_BF16, ATTUNE_F16}) {
+        const std::vector<uint16_t> nans = half_nans(type);
+        const auto tokens = static_cast<int64_t>(nans.size()), dim = int64_t{128};
+        const Tensor<float> numbers({1, 1, tokens, dim});
+        numbers.each([](float &number) { number = 0.5f; });
+        HalfTensor x(type, numbers), y(type, numbers);
+        for (size_t token = 0; token < nans.size(); token++)
+            x.bits[token * 128 + 7 * token] = nans[token];
+        RotaryOptions how;
+        how.layout = ATTUNE_ROTARY_HALF, how.offset = 5;
+        ASSERT_TRUE(rotary(TensorView(x.view()), TensorView(y.view()), how).ok());
+        const std::vector<double> got = y.values();
+        for (size_t i = 0; i < got.size(); i++)
+            EXPECT_EQ(std::isnan(got[i]), i % 64 == 7 * (i / 128) % 64) << i;
     }
 }
 

@@ -146,6 +146,25 @@ TEST(SoftmaxOfSixteenBits, IsThatOfF32Rounded) {
     }
 }
 
+TEST(SoftmaxOfSixteenBits, NaNShowsInItsRowAlone) {
+    for (attune_type type : {ATTUNE_BF16, ATTUNE_F16})
+        for (bool log : {false, true}) {
+            const std::vector<uint16_t> nans = half_nans(type);
+            const auto rows = static_cast<int64_t>(2 * nans.size());
+            const Tensor<float> numbers({rows, 45});
+            numbers.each([](float &number) { number = 0.5f; });
+            HalfTensor x(type, numbers), y(type, numbers);
+            for (size_t i = 0; i < nans.size(); i++)
+                x.bits[2 * i * 45 + 4 * i] = nans[i];
+            ASSERT_TRUE(softmax(TensorView(x.view()), TensorView(y.view()), {1, log, -1, nullptr, ""}).ok());
+            const std::vector<double> got = y.values();
+            for (size_t i = 0; i < got.size(); i++) {
+                SCOPED_TRACE(i);
+                EXPECT_EQ(std::isnan(got[i]), i / 45 % 2 == 0);
+            }
+        }
+}
+
 TEST(SoftmaxOfSixteenBits, InPlaceAndMixedTypes) {
     Random random(2);
     const Tensor<float> numbers({9, 50});

@@ -116,10 +116,11 @@ protected:
         const StreamCase &c = GetParam();
         return c.heads * c.rows * c.columns * (c.type == ATTUNE_F32 ? 4 : 2);
     }
-    /** Of an output that is large enough: short rows of softmax are arithmetic more than memory, but with AVX-512. */
+    /** Of an output that is large enough: short rows of softmax are arithmetic more than memory, but with AVX-512, and with AVX2 in f32. */
     int64_t streamed_bytes() const {
         const bool is_softmax = std::string_view(GetParam().operation).find("softmax") != std::string_view::npos;
-        return !is_softmax || GetParam().columns >= 2048 || has_avx512() ? output_bytes() : 0;
+        const bool by_memory = has_avx512() || (GetParam().type == ATTUNE_F32 && std::string_view(attune_cpu_class()) == "avx2");
+        return !is_softmax || GetParam().columns >= 2048 || by_memory ? output_bytes() : 0;
     }
 };
 

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "lowered.h"
-#include "schedules/x86/bfloat16.h"
+#include "schedules/x86/sixteen_bits.h"
 
 namespace {
 

@@ -77,6 +77,15 @@ uint16_t half_bits(attune_type type, float value) {
     return sign | static_cast<uint16_t>(static_cast<int>(steps) + ((exponent - format.least) << fraction_bits));
 }
 
+std::vector<uint16_t> half_nans(attune_type type) {
+    const uint16_t infinity = type == ATTUNE_BF16 ? 0x7f80 : 0x7c00, quiet = type == ATTUNE_BF16 ? 0x0040 : 0x0200;
+    std::vector<uint16_t> nans;
+    for (uint16_t sign : {uint16_t{0}, uint16_t{0x8000}})
+        for (uint16_t payload : {uint16_t{1}, uint16_t(quiet - 1), quiet, uint16_t(quiet + 1), uint16_t(2 * quiet - 1)})
+            nans.push_back(static_cast<uint16_t>(sign | infinity | payload));
+    return nans;
+}
+
 HalfTensor::HalfTensor(attune_type element_type, const Tensor<float> &values) : type(element_type), extent(values.extent) {
     bits.reserve(values.elements());
     values.each([&](float &value) { bits.push_back(half_bits(type, value)); });

@@ -17,6 +17,9 @@ float half_value(attune_type type, uint16_t bits);
 /** The distance from |magnitude| to the next larger value of the type. */
 double half_ulp(attune_type type, double magnitude);
 
+/** NaNs of a type of 16 bits, of both signs: quiet and signalling ones, whose payloads reach from the least to all ones. */
+std::vector<uint16_t> half_nans(attune_type type);
+
 /** Contiguous [..] of the type's bits, and a view of it as that type. */
 struct HalfTensor {
     HalfTensor(attune_type type, const Tensor<float> &values);

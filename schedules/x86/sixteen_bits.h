@@ -1,0 +1,39 @@
+// Instructions on numbers of 16 bits.
+#pragma once
+
+#include <Halide.h>
+
+#include "dsl/products.h"
+#include "schedules/machine.h"
+
+namespace attune::schedules::x86 {
+
+/** The function of Halide's runtime that is this one instruction. Lanes must come in sixteens: there is none for one alone. */
+inline Halide::Expr vdpbf16ps(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b) {
+    using Halide::Internal::Call;
+    return Call::make(Halide::Float(32), "dpbf16ps", {sum, a, b}, Call::PureExtern);
+}
+
+/** How a machine rounds to 16 bits. To bf16 by vcvtne2ps2bf16, likewise, where it has it: numbers below 2^-126 become 0. */
+inline dsl::Rounding rounding(const Machine &machine) {
+    dsl::Rounding r;
+    r.blends = machine.float_lanes > 4; // SSE2 doesn't
+    r.float16_keeps_nan = machine.converts_float16;
+    if (machine.bfloat16_pairs)
+        r.to_bfloat16 = [](const Halide::Expr &x) {
+            using Halide::Internal::Call;
+            return Call::make(Halide::UInt(16), "vcvtne2ps2bf16", {x}, Call::PureExtern);
+        };
+    return r;
+}
+
+/** Numbers that are rounded at once: as many as that instruction takes, or a vector of f32. */
+inline int rounded_lanes(const Machine &machine) { return machine.bfloat16_pairs ? 2 * machine.float_lanes : machine.float_lanes; }
+
+/** Numbers of a type that are rounded and stored at once: of 16 bits at least as many as one instruction packs of two registers. (With
+ * AVX-512 without that instruction it wasn't measured.) */
+inline int stored_lanes(const Machine &machine, const Halide::Type &type) {
+    return type.bits() == 16 && machine.float_lanes < 16 ? 2 * machine.float_lanes : rounded_lanes(machine);
+}
+
+} // namespace attune::schedules::x86
