@@ -117,16 +117,16 @@ void declare_careful_sum(Decode &d) {
         d.careful_keys.push_back(keys.nth);
     };
     const Expr whole = d.whole_value_vectors(), at = vector * d.blocking.lanes + channel;
-    if (d.products.pairs) {
-        const PartKeys keys(d, "careful_pairs", true);
+    const bool words = d.channels_per_lane() > 1;
+    if (words) {
+        const PartKeys keys(d, "careful_words", true);
         const Expr v = Halide::unsafe_promise_clamped(vector, 0, whole - 1);
         add(d.products, keys, vector < whole, packed_values(d, keys.nth.x, keys.of_stream(), v));
-        if (!has_rest(in.value_dim, d.blocking.lanes * d.products.depth())) return;
+        if (!has_rest(in.value_dim, d.blocking.lanes * d.channels_per_lane())) return;
     }
     const PartKeys keys(d, "careful_keys", false);
-    const Expr of_rest = d.products.pairs ? vector >= whole : Halide::Internal::const_true();
-    const Expr stored_at = d.by_words ? select(vector < whole, split_element(vector, channel, d.blocking.lanes), at) : at;
-    const Expr c = Halide::unsafe_promise_clamped(stored_at, 0, in.value_dim - 1);
+    const Expr of_rest = words ? vector >= whole : Halide::Internal::const_true();
+    const Expr c = Halide::unsafe_promise_clamped(at, 0, in.value_dim - 1);
     const Expr listed = listed_key(d, keys.nth.x, keys.of_stream(), step), stored = channel_of(d, Cached::value, listed, c);
     add(Products{}, keys, of_rest && at < in.value_dim, in.pages.scaled() ? stored * scale_of(d, Scale::value, listed) : stored);
 }

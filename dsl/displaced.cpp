@@ -17,7 +17,7 @@ Expr further(const Expr &index, const Expr &elements) {
     return simplify(Halide::cast(index.type(), Halide::cast(Halide::Int(64).with_lanes(index.type().lanes()), index) + elements));
 }
 
-// The first load of an expression, further on.
+// The load of an expression, further on.
 class Displace : public IRMutator {
 public:
     explicit Displace(Expr elements) : elements_(std::move(elements)) {}
@@ -30,7 +30,8 @@ private:
     bool found_ = false;
 
     Expr visit(const Load *op) override {
-        if (found_) return op;
+        // Halide makes several of one that strides, before it comes here.
+        if (found_) throw Halide::CompileError("attune: what was to be displaced is loaded by more than one load, of " + op->name);
         found_ = true;
         return Load::make(op->type, op->name, further(op->index, elements_), op->image, op->param, op->predicate, ModulusRemainder());
     }

@@ -1,10 +1,13 @@
 // Decoding: every group of query heads, queries from 1 to 8, and key counts around chunks and panels, against the oracle; the same bits
 // for every number of threads and in every batch; and what no row may attend to isn't even read.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <memory>
 
 #include "attention_test.h"
 #include "fenced.h"
+#include "half.h"
 
 namespace attune::test {
 namespace {
@@ -144,6 +147,52 @@ TEST_P(Decode, KeysOutsideEveryIntervalArentRead) {
     for (auto [any_width, end] :
          {std::pair<int64_t, int64_t>{256, 5 * chunk + 76}, {72, 5 * chunk + 128}, {24, 5 * chunk + 128}, {8, 5 * chunk + 128}})
         expect_reads_only_keys_up_to(end, head_dim_or(kernel(), any_width));
+}
+
+/** Attention of a group of heads, tensors of 16 bits beside pages that can't be read; its last keys are masked and hold NaN. */
+std::vector<double> between_walls(attune_type type, int64_t dim, int64_t group, bool at_end) {
+    const int64_t heads = 2, keys = 37, kept = 32;
+    Random random(1);
+    const auto walled = [&](const Extents &extents) {
+        const Tensor<float> numbers(extents);
+        random.fill_normal(numbers);
+        for (int64_t head = 0; extents[2] == keys && head < heads; head++)
+            for (int64_t key = kept; key < keys; key++)
+                for (int64_t d = 0; d < dim; d++)
+                    numbers(0, head, key, d) = NAN;
+        const HalfTensor half(type, numbers);
+        auto memory = std::make_unique<Walled>(2 * numbers.elements(), at_end);
+        std::memcpy(memory->data(), half.bits.data(), 2 * half.bits.size());
+        return memory;
+    };
+    const auto q = walled({1, heads * group, 1, dim}), k = walled({1, heads, keys, dim}), v = walled({1, heads, keys, dim});
+    const auto out = walled({1, heads * group, 1, dim});
+    std::vector<uint8_t> attends(static_cast<size_t>(keys), 1);
+    std::fill(attends.begin() + kept, attends.end(), uint8_t{0});
+    const attune_tensor mask = TensorView(attends.data(), ATTUNE_BOOL, {1, 1, 1, keys});
+    AttentionDesc desc;
+    desc.head_dim = desc.value_dim = dim, desc.dtype = type, desc.schedule = "decode";
+    const Result<AttentionPlan> plan = AttentionPlan::create(desc);
+    EXPECT_TRUE(plan.ok()) << plan.status().message;
+    AttentionArgs args(TensorView(q->data(), type, {1, heads * group, 1, dim}), TensorView(k->data(), type, {1, heads, keys, dim}),
+                       TensorView(v->data(), type, {1, heads, keys, dim}), TensorView(out->data(), type, {1, heads * group, 1, dim}));
+    args.boolean_mask = &mask;
+    const Status status = plan->run(args);
+    EXPECT_TRUE(status.ok()) << status.message;
+    std::vector<double> results;
+    for (int64_t i = 0; i < heads * group * dim; i++)
+        results.push_back(half_value(type, static_cast<const uint16_t *>(out->data())[i]));
+    return results;
+}
+
+TEST(DecodeOfSixteenBits, ReadsNothingBesideItsTensors) {
+    for (attune_type type : {ATTUNE_BF16, ATTUNE_F16})
+        for (int64_t dim : {1, 8, 12, 16, 24, 33, 64, 72, 77, 80, 90, 128})
+            for (int64_t group : {1, 4}) {
+                const std::vector<double> begins = between_walls(type, dim, group, false);
+                EXPECT_EQ(begins, between_walls(type, dim, group, true)) << dim;
+                EXPECT_TRUE(std::all_of(begins.begin(), begins.end(), [](double x) { return std::isfinite(x); })) << dim;
+            }
 }
 
 TEST(DecodeChoice, IsMadeForFewQueries) {

@@ -32,4 +32,25 @@ private:
     char *memory_;
 };
 
+/** So many bytes that begin a page, or end one, between pages that can't be read. */
+class Walled {
+public:
+    Walled(int64_t bytes, bool at_end) {
+        const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE)), size = static_cast<size_t>(bytes);
+        bytes_ = (size + page - 1) / page * page + 2 * page;
+        memory_ = static_cast<char *>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        mprotect(memory_, page, PROT_NONE), mprotect(memory_ + bytes_ - page, page, PROT_NONE);
+        data_ = at_end ? memory_ + bytes_ - page - size : memory_ + page;
+    }
+    ~Walled() { munmap(memory_, bytes_); }
+    Walled(const Walled &) = delete;
+    Walled &operator=(const Walled &) = delete;
+
+    void *data() const { return data_; }
+
+private:
+    size_t bytes_;
+    char *memory_, *data_;
+};
+
 } // namespace attune::test
