@@ -14,6 +14,7 @@ namespace attune::runtime {
 namespace {
 
 constexpr uint64_t idle_calls = 1024;               // a size unused for as many calls is given back
+constexpr int scans = 16;                           // for an idle arena: meanwhile another task may leave one that was looked at
 constexpr size_t max_spare_bytes = size_t{1} << 30; // kept for tasks that didn't run together; untouched, so only addresses
 
 thread_local const TaskScope *current_task = nullptr;
@@ -59,7 +60,8 @@ Workspace::TaskArena *Workspace::take_arena() noexcept {
     TaskArena *found = nullptr;
     while (!found) {
         const size_t count = arena_count_.load(std::memory_order_acquire), of_loop = std::min(count, threads_);
-        found = take_idle_arena(0, of_loop);
+        for (int scan = 0; scan < scans && !found; ++scan)
+            found = take_idle_arena(0, of_loop);
         if (!found) found = take_idle_arena(of_loop, count); // a caller's pool may have more threads than it said
         if (!found && count < arenas_.size()) {
             found = add_arena(true);
