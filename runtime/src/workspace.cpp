@@ -14,7 +14,6 @@ namespace attune::runtime {
 namespace {
 
 constexpr uint64_t idle_calls = 1024;               // a size unused for as many calls is given back
-constexpr int scans = 16;                           // for an idle arena: meanwhile another task may leave one that was looked at
 constexpr size_t max_spare_bytes = size_t{1} << 30; // kept for tasks that didn't run together; untouched, so only addresses
 
 thread_local const TaskScope *current_task = nullptr;
@@ -60,8 +59,7 @@ Workspace::TaskArena *Workspace::take_arena() noexcept {
     TaskArena *found = nullptr;
     while (!found) {
         const size_t count = arena_count_.load(std::memory_order_acquire), of_loop = std::min(count, threads_);
-        for (int scan = 0; scan < scans && !found; ++scan)
-            found = take_idle_arena(0, of_loop);
+        found = take_idle_arena(0, of_loop);
         if (!found) found = take_idle_arena(of_loop, count); // a caller's pool may have more threads than it said
         if (!found && count < arenas_.size()) {
             found = add_arena(true);
@@ -111,7 +109,8 @@ void Workspace::end_loop() noexcept {
     bool has_grown = false;
     for (size_t i = 0; i < arena_count_.load(std::memory_order_acquire); ++i)
         has_grown = arenas_[i].load()->arena.has_grown() || has_grown;
-    if (!has_grown && arena_count_ >= threads_) return;
+    if (!has_grown && even_arenas_ >= threads_) return;
+    even_arenas_ = 0;
     while (arena_count_ < threads_)
         if (!add_arena(false)) return;
     for (size_t i = 0; i < block_classes; ++i) {
@@ -125,6 +124,7 @@ void Workspace::end_loop() noexcept {
     // What was made here is no task's.
     for (size_t k = 0; k < threads_; ++k)
         arenas_[k].load()->arena.has_grown();
+    even_arenas_ = threads_;
 }
 
 TaskScope::TaskScope(Workspace &workspace) : workspace_(workspace), taken_(workspace.take_arena()), before_(current_task) {

@@ -54,7 +54,8 @@ private:
     Arena own_;
     std::array<std::atomic<TaskArena *>, max_threads> arenas_{};
     std::atomic<size_t> arena_count_{0};
-    size_t threads_ = 1; // of the loop
+    size_t threads_ = 1;     // of the loop
+    size_t even_arenas_ = 0; // the first so many have as many blocks of each size as any
     std::mutex adding_;
     bool has_run_tasks_ = false; // in this call
     uint64_t call_ = 0;

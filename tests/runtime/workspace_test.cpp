@@ -76,6 +76,25 @@ TEST(Workspace, KeepsBlocksForTasksThatDidntRunTogether) {
     EXPECT_EQ(attune_internal_allocation_count(), count + 3); // of the fourth
 }
 
+/** A loop of more threads than the one that made blocks, of whose tasks fewer ran at once than it has threads. */
+TEST(Workspace, KeepsBlocksForThreadsThatAnEarlierLoopHadNot) {
+    Workspace workspace;
+    workspace.begin_call();
+    workspace.begin_loop(3);
+    workspace.end_loop(); // three arenas, and no block
+    workspace.begin_loop(2);
+    run_tasks(workspace, 2);
+    workspace.end_loop();
+    workspace.begin_loop(3);
+    run_tasks(workspace, 2);
+    workspace.end_loop();
+    const int64_t count = attune_internal_allocation_count();
+    workspace.begin_loop(3);
+    run_tasks(workspace, 3);
+    workspace.end_loop();
+    EXPECT_EQ(attune_internal_allocation_count(), count);
+}
+
 TEST(Workspace, CountsTheMostOfEachThreadsTasks) {
     Workspace workspace;
     workspace.begin_call();
