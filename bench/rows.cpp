@@ -28,20 +28,21 @@ Status run(const RowCase &c, const std::string &schedule, char *x, char *y, Call
     return run_rows(c, schedule, {x, c.dtype, {c.heads, c.rows, c.columns}}, {y, c.dtype, {c.heads, c.rows, c.columns}}, call);
 }
 
-/** Su et al., arXiv 2104.09864, equation 34, at `position`. */
-Exact exact_rotary(const float *x, int64_t columns, int64_t position, bool half) {
-    Exact y(static_cast<std::size_t>(columns));
-    for (int64_t pair = 0; pair < columns / 2; ++pair) {
-        const double angle = double(position) * std::pow(rotary_base, -2.0 * double(pair) / double(columns));
-        const int64_t first = half ? pair : 2 * pair, second = half ? pair + columns / 2 : first + 1;
-        y[static_cast<std::size_t>(first)] = x[first] * std::cos(angle) - x[second] * std::sin(angle);
-        y[static_cast<std::size_t>(second)] = x[first] * std::sin(angle) + x[second] * std::cos(angle);
+/** Su et al., arXiv 2104.09864, equation 34, at `position`, of the first `turned` columns. */
+Exact exact_rotary(const std::vector<float> &x, int64_t turned, int64_t position, bool half) {
+    Exact y(x.begin(), x.end());
+    for (int64_t pair = 0; pair < turned / 2; ++pair) {
+        const double angle = double(position) * std::pow(rotary_base, -2.0 * double(pair) / double(turned));
+        const auto first = static_cast<std::size_t>(half ? pair : 2 * pair);
+        const std::size_t second = half ? first + static_cast<std::size_t>(turned / 2) : first + 1;
+        y[first] = x[first] * std::cos(angle) - x[second] * std::sin(angle);
+        y[second] = x[first] * std::sin(angle) + x[second] * std::cos(angle);
     }
     return y;
 }
 
 Exact exact_row(const RowCase &c, const std::vector<float> &x, int64_t position) {
-    if (is_rotary(c)) return exact_rotary(x.data(), c.columns, position, std::strcmp(c.operation, "rotary_half") == 0);
+    if (is_rotary(c)) return exact_rotary(x, c.turned > 0 ? c.turned : c.columns, position, std::strcmp(c.operation, "rotary_half") == 0);
     if (is_norm(c)) return exact_norm({x.begin(), x.end()}, is_layer_norm(c), norm_epsilon);
     return exact_softmax({x.begin(), x.end()}, std::strcmp(c.operation, "log_softmax") == 0);
 }
@@ -98,12 +99,14 @@ const std::vector<RowCase> &row_cases() {
         {"rms_norm_4096", "rms_norm", 1, 4096, 4096},
         {"rotary_half_128", "rotary_half", 32, 4096, 128},
         {"rotary_half_80", "rotary_half", 32, 6553, 80},
+        {"rotary_half_32_of_128", "rotary_half", 32, 4096, 128, ATTUNE_F32, 32},
         {"rotary_interleaved_128", "rotary_interleaved", 32, 4096, 128},
         {"layer_norm_768_bf16", "layer_norm", 1, 43690, 768, ATTUNE_BF16},
         {"rms_norm_4096_bf16", "rms_norm", 1, 8192, 4096, ATTUNE_BF16},
         {"softmax_4096_bf16", "softmax", 1, 8192, 4096, ATTUNE_BF16},
         {"rotary_half_128_bf16", "rotary_half", 64, 4096, 128, ATTUNE_BF16},
         {"rotary_half_80_bf16", "rotary_half", 64, 6553, 80, ATTUNE_BF16},
+        {"rotary_half_32_of_128_bf16", "rotary_half", 64, 4096, 128, ATTUNE_BF16, 32},
         {"rotary_half_128_f16", "rotary_half", 64, 4096, 128, ATTUNE_F16},
     };
     return cases;
@@ -120,7 +123,7 @@ const attune_kernel *linked_kernel(const RowCase &c, attune_device device) {
 Status run_rows(const RowCase &c, const std::string &schedule, const TensorView &x, const TensorView &y, Call &call) {
     if (is_rotary(c)) {
         RotaryOptions options;
-        options.base = rotary_base, options.schedule = schedule;
+        options.base = rotary_base, options.schedule = schedule, options.rotary_dim = c.turned;
         options.layout = std::strcmp(c.operation, "rotary_half") == 0 ? ATTUNE_ROTARY_HALF : ATTUNE_ROTARY_INTERLEAVED;
         return rotary(x, y, options, &call);
     }

@@ -17,6 +17,7 @@ struct RowCase {
     const char *operation; // as in attune_kernel: "softmax", "log_softmax", "layer_norm", "rms_norm", "rotary_half" or "rotary_interleaved"
     int64_t heads, rows, columns;
     attune_type dtype = ATTUNE_F32; // of input and output
+    int64_t turned = 0;             // columns of rotary embedding that aren't passed; 0: all
 
     /** Bytes read and bytes written by one call. */
     double bytes() const { return 2.0 * double(heads * rows * columns) * double(element_bytes(dtype)); }

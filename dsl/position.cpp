@@ -51,34 +51,84 @@ RotaryTable rotary_table(const FrequencyInputs &in, const RotaryPositions &posit
     return t;
 }
 
+namespace {
+
+// What rotary() makes its stages of.
+struct RotaryRows {
+    Func x, table;
+    RotaryLayout layout;
+    Expr channels, pairs;
+
+    Expr passed() const { return channels - 2 * pairs; }
+    // The longest vector that pairs fill, and channels that pass, if any do.
+    Expr longest_vector() const { return select(passed() <= 0, pairs, min(pairs, passed())); }
+
+    // Whether rows are turned by the i-th vectors of a shape.
+    Expr taken(const RotaryShape &shape, size_t i) const {
+        const RotaryShape::Vectors &by = shape.vectors[i];
+        Expr taken = by.lanes == 1 ? Halide::Internal::const_true() : longest_vector() >= by.lanes;
+        size_t first = i; // of the same length: others are for rows of which no channel passes
+        while (first > 0 && shape.vectors[first - 1].lanes == by.lanes)
+            first--;
+        if (first < i) taken = taken && passed() > 0;
+        if (first > 0) taken = taken && longest_vector() < shape.vectors[first - 1].lanes;
+        if (!by.passes && !shape.passes_apart) taken = taken && passed() <= 0;
+        return Halide::Internal::simplify(taken);
+    }
+
+    // The stage that turns rows by vectors of so many, if `taken`: then they fill one. One that would end past the last begins before.
+    RotaryTurn turn_by(const RotaryShape::Vectors &by, const Expr &taken, Func output) const {
+        const int lanes = by.lanes;
+        const bool passes = by.passes;
+        const Expr vectors = (pairs + lanes - 1) / lanes, two = 2 * lanes, vectors_passed = (passed() + two - 1) / two;
+        const Expr most = passes ? channels : vectors, once = is_const_one(taken) ? Expr(1) : select(taken, 1, 0);
+        RDom rows(0, 2, 0, lanes, 0, most, 0, passes ? 2 : 1, 0, once, "pairs");
+        RotaryTurn t{lanes, Func("turned"), rows[0], rows[1], rows[2], rows[3], rows[4]};
+
+        // The first of a vector's lanes: promised alone, as loads of every second channel are joined by how their lanes lie.
+        const auto begin = [&](const Expr &step, const Expr &count) {
+            return Halide::unsafe_promise_clamped(lanes == 1 ? step : min(likely(step * lanes), count - lanes), 0, count - lanes);
+        };
+        const Expr k = begin(vector, pairs) + axes::lane;
+        const Expr first = as_float(x(channel_of(layout, pairs, k, 0), token, head, batch));
+        const Expr second = as_float(x(channel_of(layout, pairs, k, 1), token, head, batch));
+        const Expr cosine = table(k, 0, token, batch), sine = table(k, 1, token, batch);
+        t.turned(axes::lane, plane, vector, token, head, batch) =
+            select(plane == 0, first * cosine - second * sine, second * cosine + first * sine);
+
+        const Halide::Type type = x.types()[0];
+        // No promise here: a store whose index makes one can't leave out lanes. Instead, `once`, which is 0 in all turns that run, is at
+        // most -1 in bounds inference where none does, so that what rows of fewer pairs than lanes don't have isn't asked for.
+        const Expr first_stored = min(likely(t.vector * lanes), max(pairs, lanes) - lanes) + t.once * lanes;
+        const Expr at = lanes == 1 ? begin(t.vector, pairs) : first_stored + t.lane;
+        const Expr is_left = lanes == 1 ? Halide::Internal::const_true() : likely(at >= t.vector * lanes);
+        Expr channel = channel_of(layout, pairs, at, t.plane);
+        Expr value = as_type(type, t.turned(t.lane, t.plane, t.vector, token, head, batch), by.rounding);
+        if (!passes) {
+            if (lanes > 1) rows.where(is_left);
+        } else {
+            // What passes may be stored twice, as it is what it was.
+            const Expr step = min(2 * t.vector + t.plane, (passed() - 1) / lanes), passing = 2 * pairs + begin(step, passed()) + t.lane;
+            rows.where(likely(t.vector < select(t.passes == 0, vectors, vectors_passed)));
+            if (lanes > 1) rows.where(t.passes == 1 || is_left);
+            channel = select(t.passes == 0, channel, passing);
+            value = select(t.passes == 0, value, x(passing, token, head, batch));
+        }
+        output(channel, token, head, batch) = value;
+        return t;
+    }
+};
+
+} // namespace
+
 Rotary rotary(const Func &x, const Expr &channels, const Expr &tokens, RotaryLayout layout, const Func &table, const Expr &pairs,
               const RotaryShape &shape) {
-    const int lanes = shape.lanes;
-    Rotary r{Func("turned"),
-             Func("rotary"),
-             RDom(0, 2, 0, lanes, 0, (pairs + lanes - 1) / lanes, "pairs"),
-             RDom(2 * pairs, channels - 2 * pairs, "passed"),
-             tokens,
-             lanes == 1 ? Halide::Internal::const_true() : Halide::Internal::simplify(pairs >= lanes),
-             Halide::Internal::const_false()};
-    // A vector that would end past the last pair begins before, and is read as it lies. Where pairs don't fill one, the last of them is
-    // repeated, by its lanes. (Bounds inference looks at both sides of a select, also where its condition is a constant.)
-    auto pair_at = [&](const Expr &v, const Expr &l) { return lanes == 1 ? v : max(min(likely(v * lanes), pairs - lanes), 0) + l; };
-    const Expr at = pair_at(vector, lane), repeated = min(at, pairs - 1);
-    Expr k = at;
-    if (!is_const_one(r.fills_vector)) k = is_const_zero(r.fills_vector) ? repeated : select(r.fills_vector, at, repeated);
-    Expr first = as_float(x(channel_of(layout, pairs, k, 0), token, head, batch));
-    Expr second = as_float(x(channel_of(layout, pairs, k, 1), token, head, batch));
-    Expr cosine = table(k, 0, token, batch), sine = table(k, 1, token, batch);
-    r.turned(lane, plane, vector, token, head, batch) = select(plane == 0, first * cosine - second * sine, second * cosine + first * sine);
-
-    const Halide::Type type = x.types()[0];
-    const Expr stored = pair_at(r.pairs.z, r.pairs.y);
-    if (lanes > 1) r.pairs.where(likely(stored >= r.pairs.z * lanes && stored < pairs));
-    r.output(dim, token, head, batch) = Halide::undef(type);
-    r.output(channel_of(layout, pairs, stored, r.pairs.x), token, head, batch) =
-        as_type(type, r.turned(r.pairs.y, r.pairs.x, r.pairs.z, token, head, batch), shape.rounding);
-    r.output(r.passed, token, head, batch) = x(r.passed, token, head, batch);
+    const RotaryRows rows{x, table, layout, channels, pairs};
+    Rotary r{{}, RDom(2 * pairs, rows.passed(), "passed"), Func("rotary"), tokens, Halide::Internal::const_false()};
+    r.output(dim, token, head, batch) = Halide::undef(x.types()[0]);
+    for (size_t i = 0; i < shape.vectors.size(); i++)
+        r.turns.push_back(rows.turn_by(shape.vectors[i], rows.taken(shape, i), r.output));
+    if (shape.passes_apart) r.output(r.passed, token, head, batch) = x(r.passed, token, head, batch);
     return r;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include <Halide.h>
 
@@ -58,23 +59,38 @@ enum class RotaryLayout {
     interleaved // (2k, 2k + 1): the paper, GPT-J. With several axes too
 };
 
-/** Rotary embedding (Su et al., arXiv 2104.09864, eq. 34): pair (a, b) becomes (a cos - b sin, b cos + a sin). */
-struct Rotary {
+/** One way of turning rows, by vectors of so many pairs. */
+struct RotaryTurn {
+    int lanes;
     Halide::Func turned; // f32 (lane, plane, vector, token, head, batch): both channels of a vector's pairs, worked out before either is
                          // stored, so that x may be overwritten
-    Halide::Func output; // (dim, token, head, batch), in stages
-    enum Stage { turn, pass };
-    // x: plane, y: lane, z: vector of pairs. A vector that would end past the last pair begins before, and stores what none before it did.
-    Halide::RDom pairs;
-    Halide::RDom passed;
-    Halide::Expr tokens;       // as many as x has
-    Halide::Expr fills_vector; // whether there are pairs enough for one
-    Halide::Expr same_layout;  // whether x and the output have the same strides, at run time; false where nobody says
+    Halide::RVar plane, lane, vector; // a vector that would end past the last pair begins before, and stores what none before it did
+    Halide::RVar passes;              // 0: pairs; 1, where there is that: channels that pass, a vector of them in either plane
+    Halide::RVar once;                // not at all where rows are turned by vectors of another length
+};
+
+/** Rotary embedding (Su et al., arXiv 2104.09864, eq. 34): pair (a, b) becomes (a cos - b sin, b cos + a sin). */
+struct Rotary {
+    std::vector<RotaryTurn> turns; // stages of the output, of which one runs
+    Halide::RDom passed;           // channels of a last stage, where they have their own
+    Halide::Func output;           // (dim, token, head, batch)
+    Halide::Expr tokens;           // as many as x has
+    Halide::Expr same_layout;      // whether x and the output have the same strides, at run time; false where nobody says
+
+    Halide::Stage turn(size_t i) const { return Halide::Func(output).update(static_cast<int>(i)); }
+    Halide::Stage pass() const { return turn(turns.size()); }
 };
 
 struct RotaryShape {
-    int lanes = 1;          // pairs that are turned at once
-    Rounding rounding = {}; // of results
+    struct Vectors {
+        int lanes;              // pairs that are turned at once
+        Rounding rounding = {}; // of so many results
+        bool passes = true;     // whether channels pass, with the pairs of their row; else such rows are left to others
+    };
+    // A row is turned by the first whose vectors its pairs fill, and the channels that pass, if any do. None is longer than the one before,
+    // and the last is of one lane. Of two of the same length the first is for rows of which no channel passes.
+    std::vector<Vectors> vectors = {{1}};
+    bool passes_apart = false; // whether all channels that pass have a stage of their own instead, after turns of whichever rows
 };
 
 /** `x`: (dim, token, head, batch), `channels` wide and `tokens` long. The first 2 * pairs channels are turned, the others pass. The output

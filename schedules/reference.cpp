@@ -64,7 +64,10 @@ void reference_softmax(const dsl::Softmax &s, const Machine &) {
     compute_all_at_root({s.score, s.lane_maximum, s.maximum, s.weight, s.lane_sum, s.sum, s.finish});
 }
 
-void reference_rotary(const dsl::Rotary &r, const Machine &) { compute_all_at_root({r.turned}); }
+void reference_rotary(const dsl::Rotary &r, const Machine &) {
+    for (const dsl::RotaryTurn &t : r.turns)
+        compute_all_at_root({t.turned});
+}
 
 void reference_rotary_table(const dsl::RotaryTable &t, const Machine &) {
     compute_all_at_root({t.frequencies.shared, t.frequencies.turns_per_token, t.frequencies.magnitude, t.stream});

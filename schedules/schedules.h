@@ -22,7 +22,7 @@ dsl::NormShape norm_in_order(const Machine &machine, int head_dim, const Halide:
 void reference_norm(const dsl::Norm &norm, const Machine &machine);
 void reference_slopes(const dsl::AlibiSlopes &slopes, const Machine &machine);
 void reference_relative_bias(const dsl::RelativeBias &bias, const Machine &machine);
-dsl::RotaryShape rotary_shape(const Machine &machine, int head_dim, const Halide::Expr &tokens); // by integer operations
+dsl::RotaryShape rotary_shape(const Machine &machine, int head_dim, const Halide::Expr &tokens);
 void reference_rotary(const dsl::Rotary &rotary, const Machine &machine);
 void reference_rotary_table(const dsl::RotaryTable &table, const Machine &machine);
 void reference_sinusoidal(const dsl::Sinusoidal &sinusoidal, const Machine &machine);
@@ -85,6 +85,7 @@ void simt_norm(const dsl::Norm &norm, const Machine &machine);
 void simt_row_sum(const dsl::RowSum &sum, const Machine &machine);
 void simt_slopes(const dsl::AlibiSlopes &slopes, const Machine &machine);
 void simt_relative_bias(const dsl::RelativeBias &bias, const Machine &machine);
+dsl::RotaryShape rotary_shape(const Machine &machine, int head_dim, const Halide::Expr &tokens);
 void simt_rotary(const dsl::Rotary &rotary, const Machine &machine);
 void simt_rotary_table(const dsl::RotaryTable &table, const Machine &machine);
 void simt_sinusoidal(const dsl::Sinusoidal &sinusoidal, const Machine &machine);

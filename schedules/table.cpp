@@ -122,7 +122,7 @@ const std::vector<RotarySchedule> &rotary_schedules() {
     static const std::vector<RotarySchedule> table = {
         {"reference", "x86", "every Func in memory, no loop changed", rotary_shape, reference_rotary},
         {"vectorized", "x86", "a vector of pairs at a time, the table's rows shared by heads", x86::rotary_shape, x86::vectorized_rotary},
-        {"simt", "cuda", "a warp along the pairs, a thread a pair", rotary_shape, cuda::simt_rotary},
+        {"simt", "cuda", "a warp along the pairs, a thread a pair", cuda::rotary_shape, cuda::simt_rotary},
     };
     return table;
 }

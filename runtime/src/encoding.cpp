@@ -4,6 +4,8 @@
 
 #include "elementwise.h"
 #include "halide_buffer.h"
+#include "overlap.h"
+#include "stream.h"
 #include "tensor.h"
 
 namespace attune::runtime {
@@ -23,6 +25,16 @@ int64_t tokens_at_once(int64_t tokens, int64_t row) {
     if (tokens <= most || most < unit) return std::min(tokens, std::max<int64_t>(most, 1));
     const int64_t shares = (tokens + most - 1) / most;
     return (tokens + shares * unit - 1) / (shares * unit) * unit;
+}
+
+// Whether channels that rotary embedding passes are left alone, as y is x. Where no CPU's cache holds it, its memory is faster read and
+// written in whole rows: of 64 of 128 channels in bf16 on a Zen 3 by two to four times.
+bool passes_stay(const Encoding &e, const attune_tensor &x, const attune_tensor &y) {
+    if (e.kind != PositionKind::rotary || !same_view(x, y)) return false;
+    int64_t bytes = static_cast<int64_t>(element_size(x.type));
+    for (int32_t axis = 0; axis < x.rank; ++axis)
+        bytes *= x.extent[axis];
+    return x.device == ATTUNE_CUDA || bytes < attune_least_streamed_bytes();
 }
 
 } // namespace
@@ -54,8 +66,9 @@ Status apply_table(const Encoding &e, const attune_kernel &kernel, const attune_
     // Half-split axes are an embedding each of their own channels; the last takes those that pass along.
     const int64_t parts = e.kind == PositionKind::rotary && e.layout == RotaryLayout::half ? e.axes : 1;
     const int64_t width = e.width / parts, pairs = e.channels() / parts;
+    const int64_t end = passes_stay(e, x, y) ? e.width : e.dim;
     for (int64_t part = 0; part < parts; ++part) {
-        const int64_t channels = part + 1 < parts ? width : e.dim - part * width;
+        const int64_t channels = part + 1 < parts ? width : end - part * width;
         HalideBuffer in(slice(x, 3, part * width, channels), 4), out(slice(y, 3, part * width, channels), 4);
         HalideBuffer values(slice(table, 3, part * pairs, pairs), 4);
         void *arguments[4] = {nullptr, in.get(), values.get(), out.get()};

@@ -21,27 +21,30 @@ const Var nearby{"nearby"};
 
 } // namespace
 
+dsl::RotaryShape rotary_shape(const Machine &, int, const Halide::Expr &) { return {{{1, {}, false}}, true}; }
+
 void simt_rotary(const dsl::Rotary &r, const Machine &) {
-    Func output = r.output, turned = r.turned;
+    const dsl::RotaryTurn &t = r.turns.front();
+    Func turned = t.turned;
     const Var plane = turned.args()[1];
     const RVar pair_step("pair_step"), pair_thread("pair_thread"), launch("launch"), channel("channel");
 
-    output.update(dsl::Rotary::turn)
+    r.turn(0)
         .allow_race_conditions() // each channel is stored once
-        .split(r.pairs.z, pair_step, pair_thread, warp_threads, TailStrategy::GuardWithIf)
+        .split(t.vector, pair_step, pair_thread, warp_threads, TailStrategy::GuardWithIf)
         .split(token, task, token, block_rows, TailStrategy::GuardWithIf)
         .split(head, head, nearby, heads_per_thread, TailStrategy::GuardWithIf)
-        .reorder(r.pairs.x, r.pairs.y, nearby, pair_thread, token, task, head, batch, pair_step)
+        .reorder(t.plane, t.lane, nearby, pair_thread, token, task, head, batch, pair_step, t.passes, t.once)
         .fuse(task, head, task)
         .fuse(task, batch, task)
-        .unroll(r.pairs.x)
+        .unroll(t.plane)
         .unroll(nearby)
         .gpu_blocks(task, pair_step)
         .gpu_threads(pair_thread, token);
-    turned.compute_at(output, nearby).bound(plane, 0, 2).unroll(plane);
+    turned.compute_at(r.output, nearby).bound(plane, 0, 2).unroll(plane);
 
     // The loop over the channels that pass is outermost, and not the device's: where there are none, nothing is launched.
-    output.update(dsl::Rotary::pass)
+    r.pass()
         .split(r.passed, launch, channel, 4 * warp_threads, TailStrategy::GuardWithIf)
         .split(channel, pair_step, pair_thread, warp_threads)
         .split(token, task, token, block_rows, TailStrategy::GuardWithIf)

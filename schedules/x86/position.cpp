@@ -1,4 +1,6 @@
 // Positional encodings for x86.
+#include <algorithm>
+
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
 #include "schedules/x86/sixteen_bits.h"
@@ -20,15 +22,18 @@ constexpr int tokens_per_task = 16; // their rows of a table stay in the first-l
 // head goes on, the hardware sees its rows coming, if they are short (of a long one it reads the halves in turn). Measured on Zen 4.
 constexpr int heads_in_turn = 4, least_tokens_in_turn = 512, least_bytes_alone = 1024, tokens_per_streamed_task = 256;
 
+// Shorter vectors are for the few that turn few pairs.
+constexpr int least_lanes_streamed = 16;
+
 Halide::Expr divided_up(const Halide::Expr &a, const Halide::Expr &b) { return (a + b - 1) / b; }
 
 const Var part{"part"}, group{"group"}, task{"task"}, step{"step"}, lane{"lane"};
 
 // The branches of a stage whose rows go past the caches by parts, where they lie one after the other in x and the output alike.
-void stream_parts_of_heads(Halide::Stage turn, const dsl::Rotary &r, const Halide::Expr &whole) {
+void stream_parts_of_heads(Halide::Stage turn, const dsl::Rotary &r, const dsl::RotaryTurn &t) {
     const Halide::OutputImageParam &y = r.output.output_buffer();
     const Halide::Expr row = y.dim(0).extent(), heads = y.dim(2).extent();
-    const Halide::Expr by_parts = whole && r.same_layout && parts_are_streamed(r.output);
+    const Halide::Expr by_parts = r.same_layout && parts_are_streamed(r.output);
     const Halide::Expr heads_apart = by_parts && y.dim(1).stride() == row, tokens_apart = by_parts && y.dim(2).stride() == row;
 
     const Halide::Expr together = rows_of_lines(r.output), tokens = clamp(r.tokens, 1, tokens_per_streamed_task);
@@ -40,7 +45,7 @@ void stream_parts_of_heads(Halide::Stage turn, const dsl::Rotary &r, const Halid
     in_turn.split(token, task, token, tokens, TailStrategy::GuardWithIf)
         .split(token, part, token, together, TailStrategy::GuardWithIf)
         .split(head, group, head, divided_up(heads, groups), TailStrategy::GuardWithIf)
-        .reorder(r.pairs.x, r.pairs.y, r.pairs.z, token, head, part, task, group, batch)
+        .reorder(t.plane, t.lane, t.vector, t.passes, token, head, part, task, group, batch)
         .fuse(task, group, task)
         .fuse(task, batch, task)
         .parallel(task);
@@ -50,7 +55,7 @@ void stream_parts_of_heads(Halide::Stage turn, const dsl::Rotary &r, const Halid
     Halide::Stage by_head = turn.specialize(heads_apart && (r.tokens >= least_tokens_in_turn || !begins_lines(r.output, {1, 2, 3})));
     by_head.split(token, task, token, tokens, TailStrategy::GuardWithIf)
         .split(token, part, token, together, TailStrategy::GuardWithIf)
-        .reorder(r.pairs.x, r.pairs.y, r.pairs.z, token, part, task, head, batch)
+        .reorder(t.plane, t.lane, t.vector, t.passes, token, part, task, head, batch)
         .fuse(task, head, task)
         .fuse(task, batch, task)
         .parallel(task);
@@ -58,7 +63,7 @@ void stream_parts_of_heads(Halide::Stage turn, const dsl::Rotary &r, const Halid
     Halide::Stage by_token = turn.specialize(tokens_apart);
     by_token.split(token, task, token, tokens_per_task, TailStrategy::GuardWithIf)
         .split(head, part, head, together, TailStrategy::GuardWithIf)
-        .reorder(r.pairs.x, r.pairs.y, r.pairs.z, head, part, token, task, batch)
+        .reorder(t.plane, t.lane, t.vector, t.passes, head, part, token, task, batch)
         .fuse(task, batch, task)
         .parallel(task);
     stream_parts(by_token, head, part);
@@ -66,41 +71,48 @@ void stream_parts_of_heads(Halide::Stage turn, const dsl::Rotary &r, const Halid
 
 } // namespace
 
-dsl::RotaryShape rotary_shape(const Machine &machine, int, const Halide::Expr &) { return {rounded_lanes(machine), rounding(machine)}; }
+// Pairs that fill no vector are turned by shorter ones: lane by lane a row of few takes four times as long as one of more. Rows of which no
+// channel passes have a loop of their own, as to see whether any does costs a row 13 cycles.
+dsl::RotaryShape rotary_shape(const Machine &machine, int, const Halide::Expr &) {
+    const int most = rounded_lanes(machine);
+    dsl::RotaryShape shape{{{most, rounding(machine, most), false}}};
+    for (int lanes = most; lanes >= std::max(4, machine.float_lanes / 2); lanes /= 2)
+        shape.vectors.push_back({lanes, rounding(machine, lanes)});
+    shape.vectors.push_back({1, rounding(machine, 1)});
+    return shape;
+}
 
-void vectorized_rotary(const dsl::Rotary &r, const Machine &machine) {
-    const int lanes = rounded_lanes(machine);
-    Func output = r.output, turned = r.turned;
-    const Var turned_lane = turned.args()[0], plane = turned.args()[1], vector_of_pairs = turned.args()[2];
-    const RVar channel_step("channel_step"), channel_lane("channel_lane");
+void vectorized_rotary(const dsl::Rotary &r, const Machine &) {
+    Func output = r.output;
+    for (size_t i = 0; i < r.turns.size(); i++) {
+        const dsl::RotaryTurn &t = r.turns[i];
+        Func turned = t.turned;
+        const Var turned_lane = turned.args()[0], plane = turned.args()[1], vector_of_pairs = turned.args()[2];
 
-    // Both channels of a vector of pairs, one after the other: interleaved, the two stores become one.
-    Halide::Stage turn = output.update(dsl::Rotary::turn);
-    turn.allow_race_conditions().unroll(r.pairs.x).vectorize(r.pairs.y);   // each channel is stored once
-    const Halide::Expr whole = r.fills_vector && r.passed.x.extent() <= 0; // rows that are turned whole
-    stream_parts_of_heads(turn, r, whole);
+        // Both channels of a vector of pairs, one after the other: interleaved, the two stores become one. And where vectors of another
+        // length are taken, no loop runs at all.
+        Halide::Stage turn = r.turn(i);
+        turn.allow_race_conditions() // each channel is stored once, or what passes as it is
+            .reorder(t.plane, t.lane, t.vector, t.passes, token, head, batch, t.once)
+            .unroll(t.plane)
+            .vectorize(t.lane)
+            .unroll(t.passes);
+        const bool streams = t.lanes >= std::min(r.turns.front().lanes, least_lanes_streamed);
+        if (streams) stream_parts_of_heads(turn, r, t);
 
-    // Of a long sequence, which no cache holds, more tokens: the run of each head is then long enough for the memory to keep up.
-    turn.split(token, task, token, clamp(r.tokens / 32, tokens_per_task, 64), TailStrategy::GuardWithIf)
-        .reorder(r.pairs.x, r.pairs.y, r.pairs.z, token, head, task, batch)
-        .fuse(task, batch, task)
-        .parallel(task);
-    turn.specialize(whole && rows_are_streamed(output)).rename(token, streamed_row);
-    turn.specialize(r.fills_vector);
-    turned.compute_at(output, r.pairs.z)
-        .bound(plane, 0, 2)
-        .bound(turned_lane, 0, lanes)
-        .bound_extent(vector_of_pairs, 1)
-        .vectorize(turned_lane)
-        .unroll(plane);
-
-    // The channels that pass are outermost: where there are none, no loop runs at all.
-    output.update(dsl::Rotary::pass)
-        .split(r.passed, channel_step, channel_lane, lanes, TailStrategy::GuardWithIf)
-        .reorder(channel_lane, token, head, batch, channel_step)
-        .vectorize(channel_lane)
-        .fuse(head, batch, task)
-        .parallel(task);
+        // Of a long sequence, which no cache holds, more tokens: the run of each head is then long enough for the memory to keep up.
+        turn.split(token, task, token, clamp(r.tokens / 32, tokens_per_task, 64), TailStrategy::GuardWithIf)
+            .reorder(t.plane, t.lane, t.vector, t.passes, token, head, task, batch)
+            .fuse(task, batch, task)
+            .parallel(task);
+        if (streams) turn.specialize(rows_are_streamed(output)).rename(token, streamed_row);
+        turned.compute_at(output, t.vector)
+            .bound(plane, 0, 2)
+            .bound(turned_lane, 0, t.lanes)
+            .bound_extent(vector_of_pairs, 1)
+            .vectorize(turned_lane)
+            .unroll(plane);
+    }
 }
 
 void vectorized_rotary_table(const dsl::RotaryTable &t, const Machine &machine) {

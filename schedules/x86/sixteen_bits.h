@@ -8,18 +8,21 @@
 
 namespace attune::schedules::x86 {
 
+/** How many lanes the two instructions below take at a time. */
+constexpr int bfloat16_lanes = 16;
+
 /** The function of Halide's runtime that is this one instruction. Lanes must come in sixteens: there is none for one alone. */
 inline Halide::Expr vdpbf16ps(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b) {
     using Halide::Internal::Call;
     return Call::make(Halide::Float(32), "dpbf16ps", {sum, a, b}, Call::PureExtern);
 }
 
-/** How a machine rounds to 16 bits. To bf16 by vcvtne2ps2bf16, likewise, where it has it: numbers below 2^-126 become 0. */
-inline dsl::Rounding rounding(const Machine &machine) {
+/** How a machine rounds so many numbers to 16 bits. To bf16 by vcvtne2ps2bf16, likewise, where it has it: numbers below 2^-126 become 0. */
+inline dsl::Rounding rounding(const Machine &machine, int lanes = bfloat16_lanes) {
     dsl::Rounding r;
     r.blends = machine.float_lanes > 4; // SSE2 doesn't
     r.float16_keeps_nan = machine.converts_float16;
-    if (machine.bfloat16_pairs)
+    if (machine.bfloat16_pairs && lanes % bfloat16_lanes == 0)
         r.to_bfloat16 = [](const Halide::Expr &x) {
             using Halide::Internal::Call;
             return Call::make(Halide::UInt(16), "vcvtne2ps2bf16", {x}, Call::PureExtern);

@@ -74,8 +74,9 @@ class Bench(command.CommandTest):
         lines = [json.loads(line) for line in self.run_well("bench", *QUICK, "--rows").splitlines()]
         self.assertEqual([line["case"] for line in lines],
                          ["softmax_128", "softmax_1000", "softmax_4096", "log_softmax_50257", "layer_norm_768", "rms_norm_4096",
-                          "rotary_half_128", "rotary_half_80", "rotary_interleaved_128", "layer_norm_768_bf16", "rms_norm_4096_bf16",
-                          "softmax_4096_bf16", "rotary_half_128_bf16", "rotary_half_80_bf16", "rotary_half_128_f16"])
+                          "rotary_half_128", "rotary_half_80", "rotary_half_32_of_128", "rotary_interleaved_128", "layer_norm_768_bf16",
+                          "rms_norm_4096_bf16", "softmax_4096_bf16", "rotary_half_128_bf16", "rotary_half_80_bf16",
+                          "rotary_half_32_of_128_bf16", "rotary_half_128_f16"])
         for line in lines:
             self.assertEqual(list(line), ["case", "schedule", "dtype", "threads", "ms", "gbps", "copy_gbps", "max_error"])
             self.assertEqual(line["schedule"], "vectorized")

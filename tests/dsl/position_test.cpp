@@ -114,10 +114,28 @@ TEST(RotaryTable, FollowsSectionsAndAxes) {
     expect_table(axes, 100);
 }
 
-class Rotary : public SeededTestWithParam<RotaryLayout> {
+struct RotaryCase {
+    std::string name;
+    RotaryLayout layout;
+    dsl::RotaryShape shape;
+};
+
+std::vector<RotaryCase> rotary_cases() {
+    const std::pair<std::string, dsl::RotaryShape> shapes[] = {
+        {"", {}}, {"_passes_apart", {{{1, {}, false}}, true}}, {"_by_vectors", {{{4, {}, false}, {4}, {2}, {1}}}}};
+    std::vector<RotaryCase> cases;
+    for (const auto &[name, shape] : shapes) {
+        cases.push_back({"half" + name, RotaryLayout::half, shape});
+        cases.push_back({"interleaved" + name, RotaryLayout::interleaved, shape});
+    }
+    return cases;
+}
+
+class Rotary : public SeededTestWithParam<RotaryCase> {
 protected:
     Rotary() {
-        output = dsl::rotary(x, channels, x.dim(1).extent(), declared(GetParam()), table, table.dim(0).extent()).output;
+        const Halide::Expr pairs = table.dim(0).extent();
+        output = dsl::rotary(x, channels, x.dim(1).extent(), declared(GetParam().layout), table, pairs, GetParam().shape).output;
         compute_all_at_root(Halide::Pipeline(output));
         output.compile_jit();
     }
@@ -134,12 +152,15 @@ protected:
         Halide::Buffer<float> result = buffer_of(out);
         output.realize(result);
         RotaryModel model;
-        model.layout = GetParam(), model.width = turned;
+        model.layout = GetParam().layout, model.width = turned;
         const auto position = [](int64_t, int64_t batch, int64_t token) { return token + 10 * batch; };
         EXPECT_TRUE(agrees(to_double(out), rotary_in_long_double(in, model, position), {3e-6, 1, 0}, 1))
             << dim << " channels, " << turned << " turned";
         for (int64_t channel = turned; channel < dim; channel++)
             ASSERT_EQ(out(1, 2, 4, channel), in(1, 2, 4, channel)) << "channels past the turned ones pass untouched";
+        Halide::Buffer<float> place = buffer_of(in);
+        output.realize(place);
+        ASSERT_TRUE(same_bits(in, out)) << "in place: " << dim << " channels, " << turned << " turned";
     }
 
     Halide::ImageParam x{Halide::Float(32), 4, "x"}, table{Halide::Float(32), 4, "table"};
@@ -147,18 +168,17 @@ protected:
     Halide::Func output;
 };
 
-std::string name(const ::testing::TestParamInfo<RotaryLayout> &info) { return info.param == RotaryLayout::half ? "half" : "interleaved"; }
-INSTANTIATE_TEST_SUITE_P(Layouts, Rotary, ::testing::Values(RotaryLayout::half, RotaryLayout::interleaved), name);
+INSTANTIATE_TEST_SUITE_P(Shapes, Rotary, ::testing::ValuesIn(rotary_cases()), [](const auto &info) { return info.param.name; });
 
 TEST_P(Rotary, TurnsEveryPair) {
-    for (int64_t dim : {2, 6, 16, 64})
+    for (int64_t dim : {2, 4, 6, 8, 10, 14, 16, 64})
         expect_close(dim, dim);
 }
 
 TEST_P(Rotary, PassesChannelsPastItsWidth) {
-    expect_close(16, 4);
-    expect_close(7, 6);
-    expect_close(5, 2);
+    for (int64_t turned : {2, 4, 6, 8, 10, 14, 16})
+        for (int64_t passed : {1, 2, 3, 4, 5, 8, 9, 12})
+            expect_close(turned + passed, turned);
 }
 
 Halide::Func counted_positions(const Halide::Expr &offset) {

@@ -53,14 +53,19 @@ TEST_P(Rotary, AwkwardWidths) {
             expect_right(normal({2, 3, tokens, dim}), options());
 }
 
+/** Pairs, and channels that pass, that fill a vector of each length or not, and apart and in place, where those stay where they are. */
 TEST_P(Rotary, LeadingChannelsAloneTurnAndOthersPassBitForBit) {
-    for (auto [dim, rotary_dim] : {std::pair<int64_t, int64_t>{64, 32}, {64, 2}, {7, 4}, {81, 80}, {20, 18}}) {
-        const Tensor<float> x = normal({1, 2, 9, dim}), y = run(x, options(5, rotary_dim));
-        expect_right(x, options(5, rotary_dim));
-        for (int64_t n = 0; n < 9; n++)
-            for (int64_t d = rotary_dim; d < dim; d++)
-                ASSERT_EQ(x(0, 1, n, d), y(0, 1, n, d));
-    }
+    for (int64_t rotary_dim : {2, 4, 8, 10, 16, 20, 24, 32, 34, 40, 64, 80})
+        for (int64_t passed : {1, 3, 4, 7, 8, 15, 16, 20, 33, 64, 67}) {
+            SCOPED_TRACE(std::to_string(rotary_dim) + " of " + std::to_string(rotary_dim + passed) + " channels");
+            const Tensor<float> x = normal({2, 2, 5, rotary_dim + passed}), y = run(x, options(5, rotary_dim));
+            expect_right(x, options(5, rotary_dim));
+            for (int64_t n = 0; n < 5; n++)
+                for (int64_t d = rotary_dim; d < rotary_dim + passed; d++)
+                    ASSERT_EQ(x(0, 1, n, d), y(0, 1, n, d));
+            ASSERT_TRUE(rotary(x.view(), x.view(), options(5, rotary_dim)).ok());
+            EXPECT_TRUE(same_bits(x, y)) << "in place";
+        }
 }
 
 TEST_P(Rotary, PositionsUpToAMillion) {
@@ -123,8 +128,24 @@ void expect_rounded(attune_type type, const Tensor<float> &numbers, const Rotary
 
 TEST(RotaryOfSixteenBits, IsThatOfF32Rounded) {
     Random random(1);
-    for (auto [dim, rotary_dim] :
-         {std::pair<int64_t, int64_t>{66, 62}, {40, 0}, {64, 0}, {72, 0}, {80, 0}, {96, 0}, {112, 0}, {130, 128}}) {
+    for (auto [dim, rotary_dim] : {std::pair<int64_t, int64_t>{66, 62},
+                                   {40, 0},
+                                   {64, 0},
+                                   {72, 0},
+                                   {80, 0},
+                                   {96, 0},
+                                   {112, 0},
+                                   {130, 128},
+                                   {16, 0},
+                                   {8, 0},
+                                   {128, 32},
+                                   {96, 24},
+                                   {80, 20},
+                                   {80, 64},
+                                   {64, 16},
+                                   {65, 8},
+                                   {128, 64},
+                                   {24, 6}}) {
         const Tensor<float> numbers({2, 3, 40, dim});
         random.fill_normal(numbers);
         for (attune_type type : {ATTUNE_BF16, ATTUNE_F16})

@@ -41,6 +41,7 @@ struct StreamCase {
     int64_t heads, rows, columns, padding; // elements after each row; short rows without any go together
     int64_t first;                         // elements before all
     bool rows_first = false;               // row by row of all heads, rather than head by head
+    int64_t turned = 0;                    // by rotary embedding, of the columns; 0: all
 };
 
 void PrintTo(const StreamCase &c, std::ostream *stream) {
@@ -98,6 +99,7 @@ protected:
         if (operation == "rms_norm") return rms_norm(x, y, {}, &call);
         RotaryOptions options;
         options.layout = operation == "rotary_half" ? ATTUNE_ROTARY_HALF : ATTUNE_ROTARY_INTERLEAVED;
+        options.rotary_dim = GetParam().turned;
         return rotary(x, y, options, &call);
     }
     /** Normal numbers, some thousand of them over and over. */
@@ -186,10 +188,15 @@ INSTANTIATE_TEST_SUITE_P(
         StreamCase{"rotary_half", ATTUNE_BF16, 350, 301, 86, 0, 0}, StreamCase{"rotary_half", ATTUNE_F32, 5, 3500, 256, 0, 0},
         StreamCase{"rotary_half", ATTUNE_F32, 9, 3800, 128, 0, 0, true},
         StreamCase{"rotary_interleaved", ATTUNE_F32, 9, 3800, 132, 0, 1, true},
-        StreamCase{"rotary_half", ATTUNE_BF16, 11, 10001, 80, 0, 7, true}, StreamCase{"rotary_half", ATTUNE_F32, 8, 4203, 136, 8, 0, true}),
+        StreamCase{"rotary_half", ATTUNE_BF16, 11, 10001, 80, 0, 7, true}, StreamCase{"rotary_half", ATTUNE_F32, 8, 4203, 136, 8, 0, true},
+        StreamCase{"rotary_half", ATTUNE_F32, 8, 4201, 128, 0, 0, false, 64},
+        StreamCase{"rotary_half", ATTUNE_BF16, 14, 4205, 144, 0, 3, false, 64},
+        StreamCase{"rotary_half", ATTUNE_F16, 350, 303, 84, 0, 0, false, 32},
+        StreamCase{"rotary_interleaved", ATTUNE_F32, 8, 4202, 133, 1, 2, false, 100},
+        StreamCase{"rotary_interleaved", ATTUNE_F32, 9, 3801, 128, 0, 0, true, 32}),
     [](const auto &info) {
         const StreamCase &c = info.param;
-        return c.operation + ("_" + std::to_string(c.columns)) +
+        return c.operation + ("_" + (c.turned > 0 ? std::to_string(c.turned) + "_of_" : "") + std::to_string(c.columns)) +
                (c.rows_first   ? "_rows_first"
                 : c.heads != 2 ? "_heads_" + std::to_string(c.heads)
                                : "");
