@@ -168,7 +168,7 @@ Status check_rows(const Settings &settings) {
     Call call(settings.threads);
     for (const std::string &schedule : settings.schedules)
         for (RowCase c : row_cases()) {
-            c.heads = c.rows = 1, c.columns = 2;
+            c.heads = c.rows = 1, c.columns = 2, c.turned = 0;
             if (Status status = run(c, schedule, x, y, call); !status) return status;
         }
     return {};

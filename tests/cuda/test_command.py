@@ -271,7 +271,7 @@ class Bench(Cuda):
         lines = self.lines("--rows")
         self.assertIn("softmax_4096", [line["case"] for line in lines])
         for line in lines:
-            columns, size = int(re.search(r"\d+", line["case"]).group()), 4 if line["dtype"] == "f32" else 2
+            columns, size = int(re.search(r"(\d+)(_bf16|_f16)?$", line["case"])[1]), 4 if line["dtype"] == "f32" else 2
             self.assertAlmostEqual(line["gbps"] * line["seconds"] * 1e9 / (2 * line["rows"] * columns * size), 1, places=6)
             self.assertGreaterEqual(line["rows"] * columns * size, 1 << 23)  # more than the cache holds
 

@@ -178,7 +178,8 @@ TEST_P(FunctionSchedule, RotaryIsExact) {
     for (bool half : {false, true})
         for_each_entry(schedules::rotary_schedules(), [&](const schedules::RotarySchedule &schedule) {
             const auto layout = half ? dsl::RotaryLayout::half : dsl::RotaryLayout::interleaved;
-            const dsl::Rotary r = dsl::rotary(Halide::Func(input), 23, input.dim(1).extent(), layout, table, 9);
+            const Halide::Expr tokens = input.dim(1).extent();
+            const dsl::Rotary r = dsl::rotary(Halide::Func(input), 23, tokens, layout, table, 9, schedule.shape(machine, 0, tokens));
             schedule.apply(r, machine);
             EXPECT_TRUE(agrees(to_double(realize<float>(r.output, x.extent)),
                                rotary_in_long_double(x, 10000, half ? RotaryLayout::half : RotaryLayout::interleaved, 18, 1000),
