@@ -31,10 +31,7 @@ int64_t tokens_at_once(int64_t tokens, int64_t row) {
 // written in whole rows: of 64 of 128 channels in bf16 on a Zen 3 by two to four times.
 bool passes_stay(const Encoding &e, const attune_tensor &x, const attune_tensor &y) {
     if (e.kind != PositionKind::rotary || !same_view(x, y)) return false;
-    int64_t bytes = static_cast<int64_t>(element_size(x.type));
-    for (int32_t axis = 0; axis < x.rank; ++axis)
-        bytes *= x.extent[axis];
-    return x.device == ATTUNE_CUDA || bytes < attune_least_streamed_bytes();
+    return x.device == ATTUNE_CUDA || packed_bytes(x) < attune_least_streamed_bytes();
 }
 
 } // namespace

@@ -113,6 +113,13 @@ bool has_elements(const attune_tensor &tensor) {
     return true;
 }
 
+int64_t packed_bytes(const attune_tensor &tensor) {
+    int64_t bytes = static_cast<int64_t>(element_size(tensor.type));
+    for (int32_t i = 0; i < tensor.rank; ++i)
+        bytes *= tensor.extent[i];
+    return bytes;
+}
+
 int64_t effective_stride(const attune_tensor &tensor, int32_t axis) { return tensor.extent[axis] > 1 ? tensor.stride[axis] : 0; }
 
 Status check_float(const attune_type &type, const char *name) {

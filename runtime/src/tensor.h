@@ -26,6 +26,9 @@ const char *type_name(attune_type type);
 const char *device_name(attune_device device); // "cpu", "cuda"
 bool has_elements(const attune_tensor &tensor);
 
+/** What a checked tensor's elements take, without gaps. */
+int64_t packed_bytes(const attune_tensor &tensor);
+
 /** The stride that counts: 0 along an axis of extent 0 or 1, whose stride is never used. */
 int64_t effective_stride(const attune_tensor &tensor, int32_t axis);
 

@@ -46,7 +46,7 @@ struct StreamCase {
 
 void PrintTo(const StreamCase &c, std::ostream *stream) {
     *stream << c.operation << ' ' << c.heads << " x " << c.rows << " x " << c.columns << " + " << c.padding << " from " << c.first
-            << (c.rows_first ? ", rows first" : "");
+            << (c.rows_first ? ", rows first" : "") << (c.turned > 0 ? ", of which turn " + std::to_string(c.turned) : "");
 }
 
 struct alignas(64) Line {
