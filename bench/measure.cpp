@@ -94,7 +94,6 @@ Status time_contender(const Subject &subject, Contender &contender, Call &call) 
 } // namespace
 
 Status take_turns(const Settings &settings, std::size_t contenders, const std::function<Status(std::size_t)> &round) {
-    constexpr int least_turns = 3;
     const double budget = settings.seconds * double(contenders), start = now();
     double longest = 0; // call
     const auto turn = [&](std::size_t i) -> Status {
@@ -107,7 +106,7 @@ Status take_turns(const Settings &settings, std::size_t contenders, const std::f
         return {};
     };
     double elapsed = 0;
-    for (int turns = 0; turns < least_turns || elapsed < budget; ++turns, elapsed = now() - start) {
+    for (int64_t turns = 0; turns < settings.turns || elapsed < budget; ++turns, elapsed = now() - start) {
         if (settings.report) settings.report(std::min(elapsed / budget, 1.0));
         for (std::size_t i = 0; i < contenders; ++i)
             if (Status status = turn(i); !status) return status;

@@ -15,6 +15,7 @@ struct Settings {
     std::vector<std::string> schedules; // an empty one: Attune's choice
     int32_t threads = 1;
     double seconds = 0.5;                        // of timing for each schedule
+    int64_t turns = 3;                           // that each schedule gets at least
     std::function<void(double fraction)> report; // called as the timing goes on; may be empty
 };
 
@@ -32,9 +33,9 @@ struct CaseResult {
     bool capped = false; // fewer than wanted
 };
 
-/** Calls round(i) for each of `contenders` in turn until settings.seconds have passed for each, and at least three times: one call alone
- * may have met a neighbour. A turn is as long as the longest call of all, so that a quick contender is called more often. Errors: the first
- * of a round. */
+/** Calls round(i) for each of `contenders` in turn until settings.seconds have passed for each, and at least settings.turns times: one call
+ * alone may have met a neighbour. A turn is as long as the longest call of all, so that a quick contender is called more often. Errors: the
+ * first of a round. */
 Status take_turns(const Settings &settings, std::size_t contenders, const std::function<Status(std::size_t)> &round);
 
 /** Calls run(copy) for each of the copies; keeps the seconds of one if they are the fewest so far. Errors: the first. */

@@ -25,9 +25,11 @@
 namespace attune::tools {
 namespace {
 
+constexpr int64_t max_turns = 1000;
+
 struct BenchOptions {
     std::string case_name, shape, mask, dtype = "f32", schedules; // empty: not given
-    int64_t threads = 1;
+    int64_t threads = 1, turns = 0;                               // 0: not given
     double seconds = 0.5;
     bool masks = false, scaling = false, rows = false, layers = false, json = false;
     std::string device = "cpu";
@@ -122,6 +124,14 @@ private:
     bool terminal_ = ::isatty(STDERR_FILENO) == 1;
 };
 
+bench::Settings settings_of(const BenchOptions &options) {
+    bench::Settings settings;
+    settings.schedules = chosen_schedules(options), settings.threads = static_cast<int32_t>(options.threads);
+    settings.seconds = options.seconds;
+    if (options.turns != 0) settings.turns = options.turns;
+    return settings;
+}
+
 void check_row_options(const BenchOptions &options) {
     if (options.dtype != "f32") bad_argument("--dtype is {}; --rows takes none, and times each kernel in its types", options.dtype);
     if (!options.mask.empty()) bad_argument("--mask is {}; what --rows times has none", options.mask);
@@ -131,6 +141,7 @@ void check_row_options(const BenchOptions &options) {
 void run_on_gpu(const BenchOptions &options) {
     if (!options.case_name.empty() || options.masks || options.scaling || options.layers)
         bad_argument("--case, --masks, --scaling and --layers are for --device cpu; on cuda --shape, --mask and --rows say what is timed");
+    if (options.turns != 0) bad_argument("--turns is {}; it is for --device cpu", options.turns);
     CudaBenchOptions cuda;
     cuda.schedules = chosen_schedules(options), cuda.seconds = options.seconds, cuda.json = options.json;
     if (options.rows) {
@@ -153,7 +164,7 @@ void run_on_gpu(const BenchOptions &options) {
 /** Kernels that memory limits. */
 void run_rows(const BenchOptions &options) {
     check_row_options(options);
-    bench::Settings settings{chosen_schedules(options), static_cast<int32_t>(options.threads), options.seconds, {}};
+    bench::Settings settings = settings_of(options);
     require_ok(bench::check_rows(settings)); // before anything takes time
     Progress progress;
     progress.show("measuring how fast memory is copied");
@@ -184,7 +195,7 @@ void run_layers(const BenchOptions &options) {
         c.dtype = type;
         require_ok(bench::check_layer(c)); // before anything takes time
     }
-    bench::Settings settings{chosen_schedules(options), static_cast<int32_t>(options.threads), options.seconds, {}};
+    bench::Settings settings = settings_of(options);
     Progress progress;
     progress.show("measuring the FMA peak and the read bandwidth");
     bench::FmaPeak peak(settings.threads, type);
@@ -211,7 +222,7 @@ void run_bench(const BenchOptions &options) {
     std::vector<bench::Case> cases = chosen_cases(options);
     for (bench::Case &c : cases)
         c.dtype = type;
-    bench::Settings settings{chosen_schedules(options), static_cast<int32_t>(options.threads), options.seconds, {}};
+    bench::Settings settings = settings_of(options);
     const auto in_turn = [&](const bench::Case &c) {
         return options.masks ? std::vector<bench::Case>{c, bench::unmasked_case(c)} : std::vector<bench::Case>{c};
     };
@@ -271,6 +282,8 @@ void add_bench(CLI::App &parent) {
              "Schedules to time in turn, with commas between them; by default the one that Attune chooses for the case");
     add_integer(*app, "--threads", options->threads, 1, max_threads, "Threads; 1 by default");
     add_double(*app, "--seconds", options->seconds, positive, "Seconds of timing for each case and schedule; 0.5 by default");
+    add_integer(*app, "--turns", options->turns, 1, max_turns,
+                "Turns that each schedule gets at least, however long its calls are; 3 by default");
     app->add_flag("--json", options->json, "Print one JSON object a line")->disable_flag_override();
     add_device(*app, options->device,
                "cpu, the default, or cuda: attention, or with --rows softmax and rotary embedding, on an NVIDIA GPU, by CUDA events");

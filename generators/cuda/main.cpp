@@ -139,7 +139,8 @@ std::string figures_text(const std::vector<ptx::KernelFigures> &figures) {
                         {"registers", kernel.registers},
                         {"stack_bytes", kernel.stack_bytes},
                         {"spill_stores", kernel.spill_stores},
-                        {"spill_loads", kernel.spill_loads}});
+                        {"spill_loads", kernel.spill_loads},
+                        {"shared_bytes", kernel.shared_bytes}});
     return list.dump(1) + "\n";
 }
 

@@ -4,7 +4,7 @@ import json
 import command
 
 KEYS = ["case", "schedule", "dtype", "threads", "ms", "gflops", "kv_gbps", "peak_gflops", "read_gbps", "max_error", "workspace_bytes"]
-QUICK = ("--seconds", "0.01", "--json")
+QUICK = ("--seconds", "0.01", "--turns", "1", "--json")
 # Every run measures the machine first, which takes seconds: so each serves several checks.
 # Query i attends keys i - 2 to i, and of the first 8 keys those before i - 9.
 MIXED = "window(2, 0, top_left) | prefix(8) & !window(9, -1, top_left)"
@@ -135,7 +135,8 @@ class Bench(command.CommandTest):
             (("--dtype", "f64"), ("--dtype", "f64", "f32, f16 or bf16")), (("--schedule", "flash,flash"), "flash"), (("--schedule", "flash,"), "--schedule"),
             (("--case", "short_d64", "--schedule", "nonsense"), "nonsense"), (("--case", "short_d64", "--mask", "nonsense"), "nonsense"),
             (("--shape", "1,1,1,20,30,4", "--mask", "causal"), "causal"), (("--seconds", "0"), "--seconds"), (("--seconds", "nan"), "--seconds"),
-            (("--threads", "0"), "--threads"), (("--masks", "--scaling"), "--masks"), (("--scaling", "--case", "short_d64"), "--case"),
+            (("--threads", "0"), "--threads"), (("--turns", "0"), ("--turns", "0", "1 to 1000")), (("--turns", "1001"), ("--turns", "1001", "1000")),
+            (("--device", "cuda", "--turns", "2"), "--turns is 2; it is for --device cpu"), (("--masks", "--scaling"), "--masks"), (("--scaling", "--case", "short_d64"), "--case"),
             (("--rows", "--masks"), "--rows"), (("--rows", "--dtype", "bf16"), ("--dtype", "bf16")), (("--rows", "--mask", "causal"), "--mask"),
             (("--rows", "--schedule", "nonsense"), "nonsense"), (("--layers", "--rows"), "--layers"), (("--layers", "--mask", "causal"), "--mask"),
             (("--layers", "--dtype", "f16"), ("--dtype", "f16")), (("--layers", "--schedule", "tiles"), ("--schedule", "tiles")),

@@ -2,10 +2,10 @@
 
     figures.py --ptxas PROGRAM --nvdisasm PROGRAM (--write | --check) TABLE FOLDER
 
-FOLDER has attune_VARIANT.ptx and attune_VARIANT.json of each variant, as attune_cuda_generator writes them. --write writes the table.
---check fails, with a sentence for each reason, where a kernel spills, has a stack, touches local memory, calls or has fewer tensor-core
-instructions in its hottest loop than its schedule implies, and where the table was made by this very ptxas, where a figure isn't the
-table's.
+FOLDER has attune_VARIANT.o, .ptx and .json of each variant, as attune_cuda_generator writes them: the machine code is that in the object,
+which programs are linked with, and what ptxas said of it is in the .json. --write writes the table. --check fails, with a sentence for each
+reason, where a kernel spills, has a stack, touches local memory, calls or has fewer tensor-core instructions in its hottest loop than its
+schedule implies, and where the table was made by this very ptxas, where a figure isn't the table's.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import concurrent.futures
 import json
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -30,13 +31,16 @@ REGISTERS = 65536  # of a multiprocessor; a thread has a multiple of 8
 LONGEST = {"attention_mma_bf16_d128": 450, "attention_mma_f16_d128": 450}  # way through a step: 32 keys by 32 rows a warp
 NEWEST = "sm_90"
 AT_ONCE = 2
+FATBIN = struct.pack("<IHH", 0xBA55ED50, 1, 16)  # how one begins: generators/ptx/fatbin.h has the layout
+CUBIN = 2
+SPECIFIC = 0x100000  # flag of an architecture with an "a"
 
 TEXT = """# Figures of the kernels for CUDA
 
-What ptxas says of each kernel, and what its machine code holds, for the lowest architecture it is made for and for {newest}; kernels for
-sm_90a are for that alone. `tests/cuda/figures.py --write` wrote it with ptxas {ptxas} and nvdisasm {nvdisasm}. The test `cuda.figures` makes
-the figures again and, where ptxas is of that version, compares them. With any version it fails where a kernel spills, has a stack, uses local
-memory or calls, where the loop has fewer tensor-core instructions (HMMA) than the schedule implies, or another number of those of a
+What ptxas said of each kernel in the library, and what its machine code holds, for the lowest architecture it is made for and for {newest};
+kernels for sm_90a are for that alone. `tests/cuda/figures.py --write` wrote it with ptxas {ptxas} and nvdisasm {nvdisasm}. The test
+`cuda.figures` takes the figures again and, where ptxas is of that version, compares them. With any version it fails where a kernel spills, has
+a stack, uses local memory or calls, where the loop has fewer tensor-core instructions (HMMA) than the schedule implies, or another number of those of a
 warpgroup (HGMMA), where a step takes another number of exponentials (MUFU) than it has scores, where attention by `wgmma` with heads of 64
 takes more registers than two thread blocks leave each other, and where for heads of 128 the shortest way through a step has more than
 {longest} instructions. To write the table anew, of the kernels in a build:
@@ -73,19 +77,34 @@ def version(program):
     return found.group(1) if found else fail(f"{program} --version names no version")
 
 
-def ptxas_figures(printed):
-    """{kernel: {registers: 40, ...}} of what ptxas -v prints."""
+def cubins(path):
+    """{architecture: machine code} in the fat binary that an object holds; {} where it holds PTX alone."""
+    data = path.read_bytes()
+    found = data.find(FATBIN)
+    if found < 0:
+        fail(f"{path} holds no fat binary")
+    at = found + len(FATBIN) + 8
+    end = at + struct.unpack_from("<Q", data, at - 8)[0]
     result = {}
-    for block in re.split(r"(?=Compiling entry function )", printed)[1:]:
-        def number(pattern, block=block):
-            return sum(int(found) for found in re.findall(pattern, block))
+    while at < end:
+        kind, _, header, size = struct.unpack_from("<HHIQ", data, at)
+        number, = struct.unpack_from("<I", data, at + 28)
+        flags, = struct.unpack_from("<Q", data, at + 40)
+        if kind == CUBIN:
+            result[f"sm_{number}{'a' if flags & SPECIFIC else ''}"] = data[at + header : at + header + size]
+        at += header + size
+    return result
 
-        kernel = re.match(r"Compiling entry function '(.*?)'", block).group(1)
-        result[kernel] = {
-            "registers": number(r"Used (\d+) registers"),
-            "spill bytes": number(r"(\d+) bytes spill"),
-            "stack bytes": number(r"(\d+) bytes stack frame"),
-            "static shared bytes": number(r"(\d+) bytes smem"),
+
+def taken_of(path):
+    """{architecture: {kernel: {registers: 40, ...}}} of what ptxas said when a library was made."""
+    result = {}
+    for kernel in json.loads(path.with_suffix(".json").read_text(encoding="utf-8")):
+        result.setdefault(kernel["arch"], {})[kernel["kernel"]] = {
+            "registers": kernel["registers"],
+            "spill bytes": kernel["spill_stores"] + kernel["spill_loads"],
+            "stack bytes": kernel["stack_bytes"],
+            "static shared bytes": kernel["shared_bytes"],
         }
     return result
 
@@ -144,30 +163,30 @@ def variant_of(path):
     return path.stem[len("attune_"):]
 
 
-def assemble(options, path, arch):
-    """The rows of one variant for one architecture."""
-    with tempfile.TemporaryDirectory() as folder:
-        cubin = str(pathlib.Path(folder) / "code.cubin")
-        taken = ptxas_figures(run(options.ptxas, "-v", f"-arch={arch}", str(path), "-o", cubin))
-        held = census_figures(cuda_census.disassemble(options.nvdisasm, cubin), variant_of(path))
+def disassemble(options, path, arch, cubin, taken):
+    """The rows of one variant for one architecture, of which ptxas said what is taken."""
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        held = census_figures(cuda_census.disassemble(options.nvdisasm, file.name), variant_of(path))
     if not taken or taken.keys() != held.keys():
         fail(f"ptxas and nvdisasm name different kernels in {path} for {arch}: {sorted(taken)} and {sorted(held)}")
     names = {kernel: {"variant": variant_of(path), "kernel": short(kernel), "arch": arch} for kernel in sorted(taken)}
     return [{**names[kernel], **taken[kernel], **held[kernel]} for kernel in names]
 
 
-def architectures(path):
-    found = re.search(r"^\.target\s+(sm_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
-    if not found:
-        fail(f"{path} has no .target")
-    target = found.group(1)
-    return [target] if target.endswith("a") else sorted({target, NEWEST})
+def shown(architectures):
+    """Of the architectures of a library, lowest first, those with rows in the table."""
+    return [arch for arch in architectures if arch in (architectures[0], NEWEST)]
 
 
 def measure(options, files):
-    jobs = [(path, arch) for path in files for arch in architectures(path)]
+    jobs = []
+    for path in files:
+        code, taken = cubins(path.with_suffix(".o")), taken_of(path)
+        jobs += [(path, arch, code[arch], taken.get(arch, {})) for arch in shown(list(code))]
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        return [row for rows in pool.map(lambda job: assemble(options, *job), jobs) for row in rows]
+        return [row for rows in pool.map(lambda job: disassemble(options, *job), jobs) for row in rows]
 
 
 def by_warpgroups(row):
@@ -249,15 +268,17 @@ def faults(row):
         yield f"{where(row)}: {row['HGMMA in loop']} HGMMA in loop; the schedule implies {wanted}."
 
 
-def faults_between(path, assembled):
-    """As faults, of the architectures in the library that weren't assembled here, by what ptxas said when the library was made."""
-    for kernel in json.loads(path.with_suffix(".json").read_text(encoding="utf-8")):
-        row = {"variant": variant_of(path), "kernel": short(kernel["kernel"]), "arch": kernel["arch"]}
-        for figure in ("spill_stores", "spill_loads", "stack_bytes"):
-            if kernel[figure] and row["arch"] not in assembled:
-                yield f"{where(row)}: {kernel[figure]} {figure.replace('_', ' ')}; the limit is 0."
-        if kernel["registers"] > most_registers(row):
-            yield f"{where(row)}: {kernel['registers']} registers; the limit is {most_registers(row)}."
+def faults_between(path):
+    """As faults, of the architectures in a library that have no rows, by what ptxas said when it was made."""
+    taken = taken_of(path)
+    for arch in taken.keys() - set(shown(list(taken))):
+        for kernel, figures in taken[arch].items():
+            row = {"variant": variant_of(path), "kernel": short(kernel), "arch": arch, **figures}
+            for figure in ("spill bytes", "stack bytes"):
+                if row[figure]:
+                    yield f"{where(row)}: {row[figure]} {figure}; the limit is 0."
+            if row["registers"] > most_registers(row):
+                yield f"{where(row)}: {row['registers']} registers; the limit is {most_registers(row)}."
 
 
 def cells(values):
@@ -298,7 +319,7 @@ def differences(rows, committed):
 def check(options, files, rows):
     sentences = [sentence for row in rows for sentence in faults(row)]
     for path in files:
-        sentences += faults_between(path, architectures(path))
+        sentences += faults_between(path)
     made, committed = read_table(options.check.read_text(encoding="utf-8"))
     ptxas = version(options.ptxas)
     if ptxas == made:
@@ -315,7 +336,7 @@ def check(options, files, rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ptxas", required=True, help="NVIDIA's assembler")
+    parser.add_argument("--ptxas", required=True, help="NVIDIA's assembler that made the kernels, for its version")
     parser.add_argument("--nvdisasm", required=True, help="NVIDIA's disassembler")
     mode = parser.add_mutually_exclusive_group(required=True)
     mode.add_argument("--write", type=pathlib.Path, metavar="TABLE", help="write the table")

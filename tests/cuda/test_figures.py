@@ -1,21 +1,17 @@
 """The figures of machine code: what is read of ptxas and nvdisasm, what is refused, and the table there and back."""
 
+import json
 import pathlib
+import struct
 import tempfile
 import unittest
 
 import figures
 
-PTXAS = """ptxas info    : 0 bytes gmem
-ptxas info    : Compiling entry function '_kernel_a_s0_row_block_id_x' for 'sm_80'
-ptxas info    : Function properties for _kernel_a_s0_row_block_id_x
-    8 bytes stack frame, 4 bytes spill stores, 12 bytes spill loads
-ptxas info    : Used 255 registers, used 1 barriers, 8 bytes cumulative stack size, 1024 bytes smem
-ptxas info    : Compiling entry function '_kernel_b' for 'sm_80'
-ptxas info    : Function properties for _kernel_b
-    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
-ptxas info    : Used 40 registers
-"""
+TAKEN = [{"kernel": "_kernel_a_s0_row_block_id_x", "arch": "sm_80", "registers": 255, "stack_bytes": 8, "spill_stores": 4, "spill_loads": 12,
+          "shared_bytes": 1024},
+         {"kernel": "_kernel_b", "arch": "sm_80", "registers": 40, "stack_bytes": 0, "spill_stores": 0, "spill_loads": 0, "shared_bytes": 0},
+         {"kernel": "_kernel_b", "arch": "sm_86", "registers": 256, "stack_bytes": 0, "spill_stores": 4, "spill_loads": 3, "shared_bytes": 0}]
 
 SASS = """\t.section\t.text._kernel_a,"ax",@progbits
         /*0000*/                   CALL.REL.NOINC `($__internal_0_$__cuda_sm3x_div_rn_noftz_f32_slowpath) ;
@@ -32,11 +28,31 @@ def row(**changed):
 
 
 class Reading(unittest.TestCase):
-    def test_ptxas(self):
-        read = figures.ptxas_figures(PTXAS)
-        self.assertEqual(read["_kernel_a_s0_row_block_id_x"],
-                         {"registers": 255, "spill bytes": 16, "stack bytes": 8, "static shared bytes": 1024})
-        self.assertEqual(read["_kernel_b"], {"registers": 40, "spill bytes": 0, "stack bytes": 0, "static shared bytes": 0})
+    def test_what_ptxas_said(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "attune_k.ptx"
+            path.with_suffix(".json").write_text(json.dumps(TAKEN), encoding="utf-8")
+            read = figures.taken_of(path)
+            self.assertEqual(read["sm_80"], {
+                "_kernel_a_s0_row_block_id_x": {"registers": 255, "spill bytes": 16, "stack bytes": 8, "static shared bytes": 1024},
+                "_kernel_b": {"registers": 40, "spill bytes": 0, "stack bytes": 0, "static shared bytes": 0}})
+            # The lowest architecture has rows, whose faults are found there.
+            self.assertEqual(list(figures.faults_between(path)), ["k, kernel b, sm_86: 7 spill bytes; the limit is 0.",
+                                                                  "k, kernel b, sm_86: 256 registers; the limit is 255."])
+
+    def test_machine_code_in_an_object(self):
+        def image(kind, header, arch, content, flags=0x11):
+            fields = struct.pack("<HHIQIIHHIIIQ", kind, 0x0101, header, len(content), 0, 0, 7, 1, arch, 0, 0, flags)
+            return fields.ljust(header, b"\0") + content
+
+        images = (image(2, 64, 80, b"first") + image(2, 64, 90, b"second", 0x100011) + image(1, 80, 80, b".version 8.0\0"))
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "attune_k.o"
+            path.write_bytes(b"before" + struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(images)) + images + b"after")
+            self.assertEqual(figures.cubins(path), {"sm_80": b"first", "sm_90a": b"second"})
+            path.write_bytes(b"before and after")
+            with self.assertRaises(SystemExit):
+                figures.cubins(path)
 
     def test_calls_for_division_are_told_from_others(self):
         read = figures.census_figures(SASS)["_kernel_a"]
@@ -118,11 +134,8 @@ class Limits(unittest.TestCase):
                     **{"CALL": 1, "of these division": 1, "HGMMA in loop": 8, "HMMA in loop": 32})
 
     def test_architectures(self):
-        with tempfile.TemporaryDirectory() as folder:
-            for target, expected in {"sm_80": ["sm_80", "sm_90"], "sm_90": ["sm_90"], "sm_90a": ["sm_90a"]}.items():
-                path = pathlib.Path(folder) / "attune_k.ptx"
-                path.write_text(f".version 8.0\n.target {target}\n", encoding="utf-8")
-                self.assertEqual(figures.architectures(path), expected)
+        for made, expected in (["sm_75", "sm_80", "sm_90"], ["sm_75", "sm_90"]), (["sm_90"], ["sm_90"]), (["sm_90a"], ["sm_90a"]):
+            self.assertEqual(figures.shown(made), expected)
 
     def test_tensor_instructions_of_split_keys(self):
         variant = "attention_split_kv_f16_d128"

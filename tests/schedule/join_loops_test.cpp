@@ -121,8 +121,9 @@ TEST(JoinLoops, FlashTakesMaximaAndSumsOfWhatItJustMade) {
         Flash flash(0, std::nullopt, false, target);
         const attune::dsl::BlockState &state = flash.attention.partial;
         LoopsOf scores(flash.attention.scores.masked, state.lane_maximum), weights(state.weight, state.lane_sum);
+        const Module lowered = flash.jit.pipeline.compile_to_module(flash.jit.pipeline.infer_arguments(), "kernel", target);
         for (LoopsOf *loops : {&scores, &weights})
-            visit_lowered(flash.jit.pipeline, flash.jit.pipeline.infer_arguments(), *loops, target);
+            visit(lowered, *loops);
         const bool long_panel = flash.blocking.keys_per_panel >= 12;
         EXPECT_EQ(scores.reducing, scores.loops) << name_of_target(target);
         EXPECT_EQ(scores.of_reduction, 0) << name_of_target(target);

@@ -39,11 +39,13 @@ struct Loops : Internal::IRVisitor {
     std::string name;
     int loops = 0, conditions = 0;
 
-    static Loops of(Pipeline pipeline, const std::vector<Argument> &arguments, const std::string &name,
-                    const Target &target = get_target_from_environment()) {
+    static Loops of(const Module &lowered, const std::string &name) {
         Loops found(name);
-        attune::test::visit_lowered(pipeline, arguments, found, target);
+        attune::test::visit(lowered, found);
         return found;
+    }
+    static Loops of(Pipeline pipeline, const std::vector<Argument> &arguments, const std::string &name) {
+        return of(pipeline.compile_to_module(arguments, "kernel"), name);
     }
 
 private:
@@ -167,8 +169,8 @@ TEST(UnswitchLoops, FlashHasLoopsForScoresThatAreExponents) {
     const Target target("x86-64-linux-sse41-avx-f16c-fma-avx2-avx512-avx512_skylake");
     attune::test::Flash flash(64, std::nullopt, false, target);
     ASSERT_TRUE(flash.blocking.scores_as_exponents);
-    const std::vector<Argument> arguments = flash.jit.pipeline.infer_arguments();
-    const Loops weights = Loops::of(flash.jit.pipeline, arguments, flash.attention.partial.weight.name() + ".s0.", target);
+    const Module lowered = flash.jit.pipeline.compile_to_module(flash.jit.pipeline.infer_arguments(), "kernel", target);
+    const Loops weights = Loops::of(lowered, flash.attention.partial.weight.name() + ".s0.");
     EXPECT_GE(weights.loops, 2);
     EXPECT_EQ(weights.conditions, 0);
 }
@@ -179,13 +181,13 @@ TEST(UnswitchLoops, FlashHasLoopsForPartsOfATile) {
     const auto &blocking = flash.attention.blocking;
     ASSERT_GT(blocking.rows_per_tile, blocking.first_rows);
     ASSERT_GT(blocking.first_rows, 0);
-    const std::vector<Argument> arguments = flash.jit.pipeline.infer_arguments();
-    const Loops dot = Loops::of(flash.jit.pipeline, arguments, flash.attention.scores.dot.name() + ".s1.");
+    const Module lowered = flash.jit.pipeline.compile_to_module(flash.jit.pipeline.infer_arguments(), "kernel");
+    const Loops dot = Loops::of(lowered, flash.attention.scores.dot.name() + ".s1.");
     EXPECT_GE(dot.loops, 3);
     EXPECT_EQ(dot.conditions, 0);
     for (int part = 1; part <= 3; part++) {
         const std::string stage = flash.attention.partial.output.name() + ".s" + std::to_string(part) + ".";
-        const Loops output = Loops::of(flash.jit.pipeline, arguments, stage);
+        const Loops output = Loops::of(lowered, stage);
         EXPECT_GE(output.loops, 1) << stage;
         EXPECT_EQ(output.conditions, 0) << stage;
     }

@@ -67,6 +67,7 @@ void Block::start_warp(Warp &w) {
         if (slot.origin == Slot::Origin::special) fill_special(w, slot);
     }
     if (!launch.settings.uninitialised) return;
+    w.all_executed.assign(program.code.size(), 0);
     w.defined.assign(program.slots.size(), 0);
     for (size_t i = 0; i < program.slots.size(); ++i) {
         if (program.slots[i].origin != Slot::Origin::reg) w.defined[i] = all_lanes;
@@ -242,6 +243,7 @@ void Block::reconverge(Warp &w) {
 }
 
 void Block::check_defined(Warp &w, const Instruction &x) const {
+    if (w.all_executed[w.pc]) return;
     const Instruction &next = (&x)[1];
     const uint32_t end = &x == &program.code.back() ? x.first : next.first;
     for (uint32_t u = x.first; u < end; ++u) {
@@ -253,6 +255,7 @@ void Block::check_defined(Warp &w, const Instruction &x) const {
     for (uint32_t u = x.first; u < end; ++u) {
         if (program.uses[u].writes) w.defined[program.uses[u].slot] |= w.exec;
     }
+    w.all_executed[w.pc] = w.exec == w.lanes;
 }
 
 int Block::line_of(const Warp &w) const {

@@ -36,7 +36,9 @@ struct Warp {
     Fragment held{0, 0};           // lanes at a barrier, until the others come to it
     AsyncCopies copies;
     GroupProducts products;
-    std::vector<uint32_t> defined; // lanes by slot; kept only where reads of unwritten registers are looked for
+    // Kept only where reads of unwritten registers are looked for. What all lanes have executed once reads nothing unwritten ever after.
+    std::vector<uint32_t> defined;     // lanes by slot
+    std::vector<uint8_t> all_executed; // by pc: whether all lanes have, together
 
     template <class T> T *row(uint32_t offset) { return reinterpret_cast<T *>(registers + offset); }
     uint32_t &mask(uint32_t offset) { return *row<uint32_t>(offset); }
