@@ -36,8 +36,11 @@ struct DecodeBlocking {
 
     static constexpr int most_ahead = 128; // keys
 
-    /** What values are summed up over at once, in registers: a panel where streams take turns, else a step, a panel of each. */
-    int parts_per_step() const { return in_turn ? streams : 1; }
+    // Of each stream's panel, values of so many keys are summed up over at once, in registers: a divisor, or if streams take turns all.
+    int keys_per_part = 1;
+
+    /** What values are summed up over at once, in a step: a panel where streams take turns, else some keys of every stream. */
+    int parts_per_step() const { return in_turn ? streams : keys_per_panel / keys_per_part; }
 };
 
 /** The scores of a group's keys, summed up by lane of a vector, which holds channels of one row or those of `rows_per_vector` rows beside
@@ -84,10 +87,10 @@ struct Decode {
     Halide::Func full;       // (chunk, head, batch): whether one interval of every row holds the whole chunk
     Halide::Func list;       // (slot, chunk, head, batch): how many panels are listed, then those that are reached
     Halide::Func begin;      // (stream, step, chunk, head, batch): the first key of the panel
-    // Where the keys of listed panels lie, and of some more, for prefetches. Where streams take turns and elements are read as they lie:
+    // Where the keys of listed panels lie, and of some more, for prefetches, if elements are read as they lie. Where streams take turns,
     // (slot, chunk, head, batch) how many elements from the head's first key, and value, those of the panel are (i64), and whether all of
-    // them follow one after the other (i32), and in the slots after the last what is read next; of panels where they don't, (listed key,
-    // chunk, head, batch) the elements to each. Elsewhere each key's place and page (i32).
+    // them follow one after the other (i32), and in the slots after the last what is read next; of panels where they don't, and where
+    // streams don't take turns, (listed key, chunk, head, batch) the elements to each. Elsewhere each key's place and page (i32).
     Halide::Func panel_at, read_at, place_of_page;
     Halide::Func scale_of; // f32 (listed key, chunk, head, batch): the scale of the key, and of its value; only where pages have scales
     Halide::Expr panels_within_pages; // the size of a page is a multiple of a panel's, or there is one page

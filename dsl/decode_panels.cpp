@@ -187,8 +187,13 @@ void declare_places(Decode &d) {
     if (pages.scaled()) declare_scales(d);
     const Expr listed_key = d.listed.y * keys + d.listed.x;
     const ListedPanel of_key(d, d.listed.y, d.listed.x);
-    if (!d.blocking.in_turn || !pages.key_strides || !pages.value_strides) {
+    if (!pages.key_strides || !pages.value_strides) {
         declare_table(d.place_of_page, listed_key, {of_key.place, of_key.page});
+        return;
+    }
+    const std::vector<Expr> elements = {of_key.elements(*pages.key_strides), of_key.elements(*pages.value_strides)};
+    if (!d.blocking.in_turn) {
+        declare_table(d.read_at, listed_key, elements);
         return;
     }
     d.listed_panels = RDom(0, d.panels_per_chunk(), "listed_panels");
@@ -198,7 +203,7 @@ void declare_places(Decode &d) {
                   {panel.elements(*pages.key_strides), panel.elements(*pages.value_strides), select(panel.is_whole, 1, 0)});
     if (!d.blocking.bytes_ahead.empty()) declare_panels_ahead(d);
     d.listed.where(!is_whole(d, d.listed.y));
-    declare_table(d.read_at, listed_key, {of_key.elements(*pages.key_strides), of_key.elements(*pages.value_strides)});
+    declare_table(d.read_at, listed_key, elements);
 }
 
 } // namespace

@@ -32,7 +32,8 @@ Expr elements_in_panel(const Decode &d, Cached what, const Expr &listed) {
     return d.panel_at(listed / keys, chunk, head, batch)[what == Cached::key ? 0 : 1] + cast<int64_t>(listed % keys) * stride_of(d, what);
 }
 Expr elements_to(const Decode &d, Cached what, const Expr &whole, const Expr &listed) {
-    return branch(whole, elements_in_panel(d, what, listed), d.read_at(listed, chunk, head, batch)[what == Cached::key ? 0 : 1]);
+    const Expr by_key = d.read_at(listed, chunk, head, batch)[what == Cached::key ? 0 : 1];
+    return d.panel_at.defined() ? branch(whole, elements_in_panel(d, what, listed), by_key) : by_key;
 }
 
 // `elements` from the head's first. Each key has a place of its own besides, so that no load is taken for another's.
@@ -48,7 +49,7 @@ Expr stored_channel(const Decode &d, Cached what, const Expr &whole, const Expr 
 
 // Whether the panel of a listed key is whole.
 Expr in_whole_panel(const Decode &d, const Expr &listed) {
-    return d.read_at.defined() ? is_whole(d, listed / d.blocking.keys_per_panel) : Halide::Internal::const_false();
+    return d.panel_at.defined() ? is_whole(d, listed / d.blocking.keys_per_panel) : Halide::Internal::const_false();
 }
 
 } // namespace
@@ -87,7 +88,7 @@ Expr lane_from(const Decode &d, Cached what, const Expr &listed, const Channels 
             chosen = select(ahead.turn % nearest == i, at(keys[std::size_t(nearest - 1 - i)]), chosen);
         return select(ahead.alone, at(keys_ahead(d, what, d.blocking.bytes_ahead_alone)), chosen);
     };
-    if (!d.read_at.defined()) {
+    if (!d.panel_at.defined()) {
         const Expr further = listed + asked([](int k) { return Expr(k); });
         return with_prefetch(now, in_lane(stored_channel(d, what, whole, further, c)), ahead.wanted && wanted, d.blocking.nearness);
     }

@@ -18,21 +18,24 @@ namespace {
 
 const Halide::Var part{"part"};
 
-// The keys of a part, `depth` of them at a time: the nth of a panel, and the panel.
+// The keys of a part, `depth` of them at a time: of which lane of a panel, and of which stream.
 struct PartKeys {
     RDom nth;
     int depth;
+    bool in_turn;
+    int keys; // of a stream, of which a part that isn't a stream's has as many of each
 
     PartKeys(const Decode &d, const std::string &name, bool packed)
-        : nth(0, d.blocking.keys_per_panel / (packed ? d.products.depth() : 1), 0, d.blocking.streams / d.blocking.parts_per_step(), name),
-          depth(packed ? d.products.depth() : 1) {}
+        : nth(0, d.blocking.keys_per_part / (packed ? d.products.depth() : 1), 0, d.blocking.in_turn ? 1 : d.blocking.streams, name),
+          depth(packed ? d.products.depth() : 1), in_turn(d.blocking.in_turn), keys(d.blocking.keys_per_part) {}
 
-    Expr of_stream() const { return part + nth.y; } // either is 0
-    Expr of_lane(int which = 0) const { return nth.x * depth + which; }
+    Expr of_stream() const { return in_turn ? Expr(part) : Expr(nth.y); }
+    Expr packed_lane() const { return in_turn ? Expr(nth.x) : part * (keys / depth) + nth.x; }
+    Expr of_lane(int which = 0) const { return packed_lane() * depth + which; }
 };
 
 Expr share(const Decode &d, const Func &shares, const PartKeys &keys) {
-    return (keys.depth > 1 ? d.packed_share : shares)(keys.nth.x, keys.of_stream(), step, row, chunk, head, batch);
+    return (keys.depth > 1 ? d.packed_share : shares)(keys.packed_lane(), keys.of_stream(), step, row, chunk, head, batch);
 }
 
 void declare_packed_share(Decode &d) {
@@ -76,8 +79,11 @@ Expr values_read(const Decode &d, const OutputVectors &vectors, const Ahead &ahe
     return rest_lane_of(d, Cached::value, listed, vector - vectors.first, ahead);
 }
 
+// Strictly: where a part's keys are few, and written out, LLVM would begin their sum with the output, and in `careful` not, whose bits
+// must be the same.
 void add_part(Func sum, const Func &of_part, const Expr &of_vector, const Expr &nth, const Expr &of_step) {
-    sum(channel, of_vector, row, chunk, head, batch) += of_part(channel, of_vector, nth, of_step, row, chunk, head, batch);
+    auto place = [&]() -> Halide::FuncRef { return sum(channel, of_vector, row, chunk, head, batch); };
+    place() = strict_add(place(), of_part(channel, of_vector, nth, of_step, row, chunk, head, batch));
 }
 
 void declare_values(Decode &d, const OutputVectors &vectors) {
@@ -90,7 +96,7 @@ void declare_values(Decode &d, const OutputVectors &vectors) {
     p.value(channel, vector, lane, stream, step, turn, chunk, head, batch) = values_read(d, vectors, ahead);
     auto sum = [&]() -> Halide::FuncRef { return p.sum(channel, vector, part, step, row, chunk, head, batch); };
     const Expr turn_of_row = row / d.blocking.rows_per_turn;
-    const Expr value = p.value(channel, vector, keys.nth.x, keys.of_stream(), step, turn_of_row, chunk, head, batch);
+    const Expr value = p.value(channel, vector, keys.packed_lane(), keys.of_stream(), step, turn_of_row, chunk, head, batch);
     sum() = 0.0f;
     const Expr shared = share(d, d.scaled_share.defined() ? d.scaled_share : d.share, keys);
     sum() = (packed ? d.products : Products{}).add(sum(), shared, value);
@@ -121,13 +127,13 @@ void declare_careful_sum(Decode &d) {
     if (words) {
         const PartKeys keys(d, "careful_words", true);
         const Expr v = Halide::unsafe_promise_clamped(vector, 0, whole - 1);
-        add(d.products, keys, vector < whole, packed_values(d, keys.nth.x, keys.of_stream(), v));
+        add(d.products, keys, vector < whole, packed_values(d, keys.packed_lane(), keys.of_stream(), v));
         if (!has_rest(in.value_dim, d.blocking.lanes * d.channels_per_lane())) return;
     }
     const PartKeys keys(d, "careful_keys", false);
     const Expr of_rest = words ? vector >= whole : Halide::Internal::const_true();
     const Expr c = Halide::unsafe_promise_clamped(at, 0, in.value_dim - 1);
-    const Expr listed = listed_key(d, keys.nth.x, keys.of_stream(), step), stored = channel_of(d, Cached::value, listed, c);
+    const Expr listed = listed_key(d, keys.packed_lane(), keys.of_stream(), step), stored = channel_of(d, Cached::value, listed, c);
     add(Products{}, keys, of_rest && at < in.value_dim, in.pages.scaled() ? stored * scale_of(d, Scale::value, listed) : stored);
 }
 

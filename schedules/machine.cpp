@@ -56,12 +56,24 @@ Tiles tuned_tiles(const Machine &machine, const std::string &schedule, int head_
 Streams tuned_streams(const Machine &machine, const std::string &schedule, int head_dim, const Halide::Type &stored) {
     nlohmann::json s = tuned(machine, schedule, of_head_dim(head_dim));
     const std::string type = machine.bfloat16_pairs ? "pairs" : name_of(stored);
-    s.merge_patch(sizes(machine, schedule).value(type, nlohmann::json::object()));
-    return {s.at("keys_per_chunk"),    s.at("keys_per_chunk_alone"),
-            s.at("keys_per_panel"),    s.at("streams"),
-            s.at("in_turn"),           s.at("bytes_ahead"),
-            s.at("bytes_ahead_alone"), nearness(s),
-            s.at("rows_per_vector"),   s.at("short_key")};
+    for (const std::string &narrower : {type, type + " " + of_head_dim(head_dim)})
+        s.merge_patch(sizes(machine, schedule).value(narrower, nlohmann::json::object()));
+    const int panel = s.at("keys_per_panel"), part = s.value("keys_per_part", panel);
+    if (part < 1 || panel % part != 0 || (part != panel && s.at("in_turn")))
+        throw Halide::CompileError("attune: in schedules/tuned keys_per_part of " + schedule + " is " + std::to_string(part) + " for " +
+                                   machine.name + "; it must divide keys_per_panel, " + std::to_string(panel) +
+                                   ", and be that where streams take turns");
+    return {s.at("keys_per_chunk"),
+            s.at("keys_per_chunk_alone"),
+            panel,
+            part,
+            s.at("streams"),
+            s.at("in_turn"),
+            s.at("bytes_ahead"),
+            s.at("bytes_ahead_alone"),
+            nearness(s),
+            s.at("rows_per_vector"),
+            s.at("short_key")};
 }
 
 WeightStreams tuned_weight_streams(const Machine &machine, const std::string &schedule) {

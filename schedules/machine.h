@@ -43,6 +43,7 @@ struct Streams {
     int keys_per_chunk;
     int keys_per_chunk_alone; // instead, where only one row reads a key
     int keys_per_panel;       // a divisor of either / count
+    int keys_per_part;        // of it, whose values are summed up over at once: dsl::DecodeBlocking
     int count;
     bool in_turn;                 // whether they take the panels in turn, and all is read in order; else each has its own part of a chunk
     std::vector<int> bytes_ahead; // of what is read, that much further on is asked for: at each of these distances, the furthest first
@@ -53,7 +54,8 @@ struct Streams {
 };
 
 /** As above, for keys and values stored as such. What the file has for "pairs" of bf16, where the machine multiplies them, or else for the
- * type ("f32", "f16", "bf16" or "int8") takes the place of the rest. */
+ * type ("f32", "f16", "bf16" or "int8") takes the place of the rest, and what it has for the type and the width ("bf16 head_dim 64") that
+ * of both. */
 Streams tuned_streams(const Machine &machine, const std::string &schedule, int head_dim, const Halide::Type &stored);
 
 /** How a schedule of the linear layer reads packed weights, tuned for a machine as Tiles are. */

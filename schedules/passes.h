@@ -73,7 +73,7 @@ inline void add_passes(Halide::Pipeline pipeline, const dsl::Decode &decode, con
     dsl::lower_prefetches(pipeline);
     dsl::lower_words(pipeline);
     pipeline.add_custom_lowering_pass(new RegisterArrays);
-    if (decode.panel_at.defined()) dsl::lower_in_place(pipeline);
+    if (decode.read_at.defined()) dsl::lower_in_place(pipeline);
 }
 
 } // namespace attune::schedules

@@ -6,8 +6,9 @@
 // Prefetches go to the second-level cache there: into the first, Zen 4 takes 1.4 times as long with grouped heads. With one row a key it
 // wants 2 KiB ahead. It drops what finds too many others waiting: where a key's lines take turns with those of its neighbours, each is
 // asked for twice, and each turn of rows at the same values asks at another distance (grouped heads in f32 9 to 12 % less time). Zen 3,
-// which is what AVX2's kernels were measured on, reads four streams 1.4 times as fast as one, so f32 and f16 have four there. bf16 and int8
-// take more instructions, of which there are fewer in order.
+// which is what the kernels before AVX-512 were measured on, reads four streams 1.4 times as fast as one, if values are read as keys are:
+// one of each stream, all of its lines, then the next ones (32, before, an eighth or a half of their lines at a time, took 1.2 to 1.6 times
+// as long). bf16 of 64 and 128 channels, and int8, are read in order.
 #include <algorithm>
 
 #include "schedules/schedules.h"
@@ -22,9 +23,13 @@ namespace {
 constexpr int most_vectors_at_once = 8;
 constexpr int channels_at_once_of_any_width = 64; // of 16 lanes, 8 vectors take 6 to 15 % longer, of 8 lanes 4 vectors 6 to 35 %
 
-// How many of the output's vectors a pass adds up: if it may be, so many that none are left over. Whole pairs of them, where words are
-// read.
+// Whether values are read a few keys of each stream at a time, all their channels, before the next ones.
+bool by_few_keys(const dsl::DecodeBlocking &blocking) { return blocking.keys_per_part < blocking.keys_per_panel; }
+
+// How many of the output's vectors a pass adds up. By few keys two, for many rows, since passes follow one another along the same values.
+// Else if it may be so many that none are left over. Whole pairs of them, where words are read.
 int vectors_at_once(const dsl::DecodeBlocking &blocking, const Halide::Expr &value_dim) {
+    if (by_few_keys(blocking)) return 2;
     const auto width = Halide::Internal::as_const_int(value_dim);
     const int of_any_width = std::min(channels_at_once_of_any_width / blocking.lanes, most_vectors_at_once);
     if (!width) return of_any_width;
@@ -34,13 +39,13 @@ int vectors_at_once(const dsl::DecodeBlocking &blocking, const Halide::Expr &val
     return of_any_width;
 }
 
-// Of how many rows the output's vectors are added up at once. Where streams take turns, so many that half of the registers are left to
-// values and weights: with more, LLVM stores and loads sums beside each product. Where they don't, a value's place is looked up for each,
-// and rows that read it together are worth that (level with AVX-512 on Zen 4, 5 to 17 % less time with SSE2, 12 to 20 % with AVX2 on
-// Zen 3).
+// Of how many rows the output's vectors are added up at once. By few keys, and where streams take turns, so many that half of the registers
+// are left to values and weights: with more, LLVM stores and loads sums beside each product. Otherwise rows that read a value together are
+// worth that, as its place is looked up for each (level with AVX-512 on Zen 4).
 int rows_per_turn(const Machine &machine, const dsl::DecodeBlocking &blocking) {
-    const int room = blocking.in_turn ? machine.vector_registers / 2 : machine.vector_registers;
-    int rows = rows_in_registers(machine);
+    constexpr int most_rows_of_few_keys = 4;
+    const int room = blocking.in_turn || by_few_keys(blocking) ? machine.vector_registers / 2 : machine.vector_registers;
+    int rows = by_few_keys(blocking) ? most_rows_of_few_keys : rows_in_registers(machine);
     while (rows > 1 && rows * blocking.vectors_at_once > room)
         rows /= 2;
     return rows;
@@ -53,7 +58,7 @@ dsl::DecodeBlocking decode_blocking(const Machine &machine, int head_dim, const 
     const Streams tuned = tuned_streams(machine, "decode", head_dim, inputs.pages.key.type());
     dsl::DecodeBlocking blocking;
     blocking.keys_per_chunk = tuned.keys_per_chunk, blocking.keys_per_chunk_alone = tuned.keys_per_chunk_alone;
-    blocking.keys_per_panel = tuned.keys_per_panel;
+    blocking.keys_per_panel = tuned.keys_per_panel, blocking.keys_per_part = tuned.keys_per_part;
     blocking.streams = tuned.count, blocking.in_turn = tuned.in_turn, blocking.bytes_ahead = tuned.bytes_ahead;
     blocking.bytes_ahead_alone = tuned.bytes_ahead_alone, blocking.nearness = tuned.nearness;
     blocking.lanes = machine.float_lanes;

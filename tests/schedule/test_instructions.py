@@ -195,10 +195,11 @@ class Decoding(unittest.TestCase):
     def test_asks_into_the_cache_that_a_cpu_wants(self):
         for machine, dtype, multiply_add in PRODUCTS + [("x86-64-avx512_zen5", "f32", FMA), ("x86-64-avx512_zen5", "bf16", "vdpbf16ps")]:
             tuned = json.loads((TUNED / f"{machine}.json").read_text())["decode"]
-            own = tuned.get("pairs" if multiply_add == "vdpbf16ps" else dtype, {})
-            level = {**tuned["any"], **own}["level_ahead"]
+            kind = "pairs" if multiply_add == "vdpbf16ps" else dtype
             for kernel in ("_d64", "_d128"):
                 with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
+                    own = {**tuned.get(kind, {}), **tuned.get(f"{kind} head_dim {kernel[2:]}", {})}
+                    level = {**tuned["any"], **own}["level_ahead"]
                     found = disassembly(object_of(machine, f"attention_decode_{dtype}{kernel}"))
                     self.assertEqual(set(re.findall(r"prefetch\w+", found)), {f"prefetcht{level - 1}"})
 
@@ -226,28 +227,27 @@ class Decoding(unittest.TestCase):
 
     def test_keeps_sums_of_values_in_registers_at_any_width(self):
         """No loop that reads keys or values stores a sum: where rows lie so far apart as isn't known, sums in memory would be loaded and
-        stored beside each multiply-add. Half of the registers hold sums: of four rows and four vectors, or with AVX2 of one row and eight.
-        With AVX-512 there are registers for all else, too, and no vector is stored. With AVX2 two rows of f32 take values from streams apart:
-        that their sums don't fit costs less there than to read each value twice."""
+        stored beside each multiply-add. Half of the registers hold sums: of four rows and four vectors. There are registers for all else,
+        too, and no vector is stored."""
         kernels = PRODUCTS + [("x86-64-avx512_bf16", "f32", FMA), ("x86-64-avx512_bf16", "f16", FMA)]
-        for machine, dtype, multiply_add in [kernel for kernel in kernels if kernel[:2] != ("x86-64-avx2", "f32")]:
+        for machine, dtype, multiply_add in [kernel for kernel in kernels if FLOAT_LANES[kernel[0]] == 16]:
             with self.subTest(machine=machine, dtype=dtype):
                 loops = list(filter(self.asks, innermost_loops(object_of(machine, f"attention_decode_{dtype}"))))
                 for loop in loops:
-                    sums = {operands.split(",")[-1] for _, mnemonic, operands in loop if re.fullmatch(multiply_add, mnemonic)}
-                    stored = [found[1] for _, _, operands in loop if (found := re.match(r"(%[yz]mm\d+),.*\(", operands))]
-                    self.assertEqual([register for register in stored if FLOAT_LANES[machine] == 16 or register in sums], [])
+                    self.assertEqual([operands for _, _, operands in loop if re.match(r"%[yz]mm\d+,.*\(", operands)], [])
                 self.assertTrue(any(Products.count(multiply_add, loop) == FLOAT_LANES[machine] for loop in loops))
 
-    def test_takes_values_from_where_they_lie_with_avx2(self):
-        """The sums of a row alone, eight vectors, a weight repeated for all of them, and values that are operands of their multiply-adds."""
-        for kernel in ("_d64", "_d128"):
-            with self.subTest(kernel=kernel):
-                loops = [loop for loop in filter(self.asks, innermost_loops(object_of("x86-64-avx2", f"attention_decode_f32{kernel}")))
-                         if Products.count(FMA, loop) == 8 and any(mnemonic == "vbroadcastss" for _, mnemonic, _ in loop)]
-                vectors = [[(mnemonic, operands) for _, mnemonic, operands in loop if mnemonic.startswith("v")] for loop in loops]
-                self.assertTrue(any(len(found) == 9 and all("(" in operands for _, operands in found) for found in vectors))
-                self.assertFalse([instruction for loop in loops for instruction in loop if touches_stack_with_vectors(instruction)])
+    def test_takes_a_value_of_each_stream_with_avx2(self):
+        """All lines of four values, one of each stream, before the next ones: a loop over the four, of two vectors of each, 2 multiply-adds
+        for a row alone and 8 for four rows, whose sums stay in registers. Nothing is multiplied to find a value."""
+        for dtype, kernel in (("f32", ""), ("f32", "_d128"), ("bf16", ""), ("f16", "")):
+            loops = list(filter(self.asks, innermost_loops(object_of("x86-64-avx2", f"attention_decode_{dtype}{kernel}"))))
+            for rows in (1, 4):
+                with self.subTest(dtype=dtype, kernel=kernel, rows=rows):
+                    stored = [[operands for _, _, operands in loop if re.match(r"%ymm\d+,.*\(", operands)]
+                              for loop in loops if Products.count(FMA, loop) == 2 * rows]
+                    self.assertIn([], stored)
+            self.assertFalse([loop for loop in loops if any(mnemonic == "imul" for _, mnemonic, _ in loop)])
 
     def test_multiplies_no_channel_with_a_scale(self):
         """Keys and values of int8 are converted and multiplied: scores and weights have their scales."""
