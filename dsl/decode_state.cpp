@@ -20,22 +20,21 @@ const Halide::Var part{"part"};
 
 // The keys of a part, `depth` of them at a time: of which lane of a panel, and of which stream.
 struct PartKeys {
-    RDom nth;
     int depth;
-    bool in_turn;
-    int keys; // of a stream, of which a part that isn't a stream's has as many of each
+    RDom nth;
+    Expr of_stream, packed_lane;
 
     PartKeys(const Decode &d, const std::string &name, bool packed)
-        : nth(0, d.blocking.keys_per_part / (packed ? d.products.depth() : 1), 0, d.blocking.in_turn ? 1 : d.blocking.streams, name),
-          depth(packed ? d.products.depth() : 1), in_turn(d.blocking.in_turn), keys(d.blocking.keys_per_part) {}
+        : depth(packed ? d.products.depth() : 1),
+          nth(0, d.blocking.keys_per_part / depth, 0, d.blocking.in_turn ? 1 : d.blocking.streams, name),
+          of_stream(d.blocking.in_turn ? Expr(part) : Expr(nth.y)),
+          packed_lane(d.blocking.in_turn ? Expr(nth.x) : part * (d.blocking.keys_per_part / depth) + nth.x) {}
 
-    Expr of_stream() const { return in_turn ? Expr(part) : Expr(nth.y); }
-    Expr packed_lane() const { return in_turn ? Expr(nth.x) : part * (keys / depth) + nth.x; }
-    Expr of_lane(int which = 0) const { return packed_lane() * depth + which; }
+    Expr of_lane(int which = 0) const { return packed_lane * depth + which; }
 };
 
 Expr share(const Decode &d, const Func &shares, const PartKeys &keys) {
-    return (keys.depth > 1 ? d.packed_share : shares)(keys.packed_lane(), keys.of_stream(), step, row, chunk, head, batch);
+    return (keys.depth > 1 ? d.packed_share : shares)(keys.packed_lane, keys.of_stream, step, row, chunk, head, batch);
 }
 
 void declare_packed_share(Decode &d) {
@@ -79,11 +78,8 @@ Expr values_read(const Decode &d, const OutputVectors &vectors, const Ahead &ahe
     return rest_lane_of(d, Cached::value, listed, vector - vectors.first, ahead);
 }
 
-// Strictly: where a part's keys are few, and written out, LLVM would begin their sum with the output, and in `careful` not, whose bits
-// must be the same.
 void add_part(Func sum, const Func &of_part, const Expr &of_vector, const Expr &nth, const Expr &of_step) {
-    auto place = [&]() -> Halide::FuncRef { return sum(channel, of_vector, row, chunk, head, batch); };
-    place() = strict_add(place(), of_part(channel, of_vector, nth, of_step, row, chunk, head, batch));
+    sum(channel, of_vector, row, chunk, head, batch) += of_part(channel, of_vector, nth, of_step, row, chunk, head, batch);
 }
 
 void declare_values(Decode &d, const OutputVectors &vectors) {
@@ -96,7 +92,7 @@ void declare_values(Decode &d, const OutputVectors &vectors) {
     p.value(channel, vector, lane, stream, step, turn, chunk, head, batch) = values_read(d, vectors, ahead);
     auto sum = [&]() -> Halide::FuncRef { return p.sum(channel, vector, part, step, row, chunk, head, batch); };
     const Expr turn_of_row = row / d.blocking.rows_per_turn;
-    const Expr value = p.value(channel, vector, keys.packed_lane(), keys.of_stream(), step, turn_of_row, chunk, head, batch);
+    const Expr value = p.value(channel, vector, keys.packed_lane, keys.of_stream, step, turn_of_row, chunk, head, batch);
     sum() = 0.0f;
     const Expr shared = share(d, d.scaled_share.defined() ? d.scaled_share : d.share, keys);
     sum() = (packed ? d.products : Products{}).add(sum(), shared, value);
@@ -114,7 +110,7 @@ void declare_careful_sum(Decode &d) {
     auto add = [&](const Products &products, PartKeys keys, const Expr &used, const Expr &packed) {
         keys.nth.where(used);
         auto guarded = [&](int which) {
-            const Expr key = keys.of_lane(which), of_stream = keys.of_stream();
+            const Expr key = keys.of_lane(which), of_stream = keys.of_stream;
             const Expr kept =
                 branch(in.dropout.used(), in.dropout.keeps(cell_of_row(in, row, panel_begin(d, of_stream, step) + key)), 1.0f);
             return guarded_value(products.unpack(packed, which), d.masked(key, of_stream, step, row, chunk, head, batch), kept);
@@ -127,13 +123,13 @@ void declare_careful_sum(Decode &d) {
     if (words) {
         const PartKeys keys(d, "careful_words", true);
         const Expr v = Halide::unsafe_promise_clamped(vector, 0, whole - 1);
-        add(d.products, keys, vector < whole, packed_values(d, keys.packed_lane(), keys.of_stream(), v));
+        add(d.products, keys, vector < whole, packed_values(d, keys.packed_lane, keys.of_stream, v));
         if (!has_rest(in.value_dim, d.blocking.lanes * d.channels_per_lane())) return;
     }
     const PartKeys keys(d, "careful_keys", false);
     const Expr of_rest = words ? vector >= whole : Halide::Internal::const_true();
     const Expr c = Halide::unsafe_promise_clamped(at, 0, in.value_dim - 1);
-    const Expr listed = listed_key(d, keys.packed_lane(), keys.of_stream(), step), stored = channel_of(d, Cached::value, listed, c);
+    const Expr listed = listed_key(d, keys.packed_lane, keys.of_stream, step), stored = channel_of(d, Cached::value, listed, c);
     add(Products{}, keys, of_rest && at < in.value_dim, in.pages.scaled() ? stored * scale_of(d, Scale::value, listed) : stored);
 }
 

@@ -7,8 +7,8 @@
 // wants 2 KiB ahead. It drops what finds too many others waiting: where a key's lines take turns with those of its neighbours, each is
 // asked for twice, and each turn of rows at the same values asks at another distance (grouped heads in f32 9 to 12 % less time). Zen 3,
 // which is what the kernels before AVX-512 were measured on, reads four streams 1.4 times as fast as one, if values are read as keys are:
-// one of each stream, all of its lines, then the next ones (32, before, an eighth or a half of their lines at a time, took 1.2 to 1.6 times
-// as long). bf16 of 64 and 128 channels, and int8, are read in order.
+// one of each stream, all of its lines, then the next ones (32, half of their lines at a time, took 1.1 to 1.6 times as long). bf16 of 64
+// and 128 channels, and int8, are read in order.
 #include <algorithm>
 
 #include "schedules/schedules.h"
