@@ -71,7 +71,7 @@ struct KeyProducts {
 struct ValueProducts {
     Halide::Func value; // (channel, vector, packed lane, or key of channels in f32, stream, step, turn of rows, chunk, head, batch)
     Halide::Func sum;   // (channel, vector, part, step, row, chunk, head, batch)
-    Halide::RDom keys;  // packed lane, or key of channels in f32; stream of the part
+    Halide::RDom keys;  // stream of the part; packed lane, or key of channels in f32
     Halide::RDom store; // vector of the pass, pass, part, step: of Decode::output, by its update of the same place
 };
 

@@ -18,7 +18,7 @@ namespace {
 
 const Halide::Var part{"part"};
 
-// The keys of a part, `depth` of them at a time: of which lane of a panel, and of which stream.
+// The keys of a part, `depth` of them at a time, one of each stream and then the next: of which lane of a panel, and of which stream.
 struct PartKeys {
     int depth;
     RDom nth;
@@ -26,9 +26,9 @@ struct PartKeys {
 
     PartKeys(const Decode &d, const std::string &name, bool packed)
         : depth(packed ? d.products.depth() : 1),
-          nth(0, d.blocking.keys_per_part / depth, 0, d.blocking.in_turn ? 1 : d.blocking.streams, name),
-          of_stream(d.blocking.in_turn ? Expr(part) : Expr(nth.y)),
-          packed_lane(d.blocking.in_turn ? Expr(nth.x) : part * (d.blocking.keys_per_part / depth) + nth.x) {}
+          nth(0, d.blocking.in_turn ? 1 : d.blocking.streams, 0, d.blocking.keys_per_part / depth, name),
+          of_stream(d.blocking.in_turn ? Expr(part) : Expr(nth.x)),
+          packed_lane(d.blocking.in_turn ? Expr(nth.y) : part * (d.blocking.keys_per_part / depth) + nth.y) {}
 
     Expr of_lane(int which = 0) const { return packed_lane * depth + which; }
 };
@@ -78,8 +78,10 @@ Expr values_read(const Decode &d, const OutputVectors &vectors, const Ahead &ahe
     return rest_lane_of(d, Cached::value, listed, vector - vectors.first, ahead);
 }
 
+// By an addition of its own: LLVM would have a sum of multiply-adds begin with `sum`, and round differently, where it sees all of them.
 void add_part(Func sum, const Func &of_part, const Expr &of_vector, const Expr &nth, const Expr &of_step) {
-    sum(channel, of_vector, row, chunk, head, batch) += of_part(channel, of_vector, nth, of_step, row, chunk, head, batch);
+    auto total = [&]() -> Halide::FuncRef { return sum(channel, of_vector, row, chunk, head, batch); };
+    total() = strict_add(total(), of_part(channel, of_vector, nth, of_step, row, chunk, head, batch));
 }
 
 void declare_values(Decode &d, const OutputVectors &vectors) {
@@ -93,9 +95,9 @@ void declare_values(Decode &d, const OutputVectors &vectors) {
     auto sum = [&]() -> Halide::FuncRef { return p.sum(channel, vector, part, step, row, chunk, head, batch); };
     const Expr turn_of_row = row / d.blocking.rows_per_turn;
     const Expr value = p.value(channel, vector, keys.packed_lane, keys.of_stream, step, turn_of_row, chunk, head, batch);
-    sum() = 0.0f;
+    sum() = -0.0f; // to which the first product is added for nothing: -0 + x = x for any x
     const Expr shared = share(d, d.scaled_share.defined() ? d.scaled_share : d.share, keys);
-    sum() = (packed ? d.products : Products{}).add(sum(), shared, value);
+    sum() = (packed ? d.products : d.products.singles()).add(sum(), shared, value);
     p.store = RDom(0, vectors.at_once, 0, vectors.passes, 0, d.blocking.parts_per_step(), 0, d.steps_per_chunk(), "store_of_" + name);
     p.store.where(p.store.w < steps(d));
     add_part(d.output, p.sum, vectors.first + p.store.y * vectors.at_once + p.store.x, p.store.z, p.store.w);
@@ -106,7 +108,7 @@ void declare_values(Decode &d, const OutputVectors &vectors) {
 void declare_careful_sum(Decode &d) {
     const AttentionInputs &in = d.inputs;
     auto careful = [&]() -> Halide::FuncRef { return d.careful_sum(channel, vector, part, step, row, chunk, head, batch); };
-    careful() = 0.0f;
+    careful() = -0.0f;
     auto add = [&](const Products &products, PartKeys keys, const Expr &used, const Expr &packed) {
         keys.nth.where(used);
         auto guarded = [&](int which) {
@@ -130,7 +132,7 @@ void declare_careful_sum(Decode &d) {
     const Expr of_rest = words ? vector >= whole : Halide::Internal::const_true();
     const Expr c = Halide::unsafe_promise_clamped(at, 0, in.value_dim - 1);
     const Expr listed = listed_key(d, keys.packed_lane, keys.of_stream, step), stored = channel_of(d, Cached::value, listed, c);
-    add(Products{}, keys, of_rest && at < in.value_dim, in.pages.scaled() ? stored * scale_of(d, Scale::value, listed) : stored);
+    add(d.products.singles(), keys, of_rest && at < in.value_dim, in.pages.scaled() ? stored * scale_of(d, Scale::value, listed) : stored);
 }
 
 // Sum of share * v. Where it isn't finite, it is made again with the masks looked at: 0 * NaN is NaN, and so would be the result.

@@ -62,7 +62,10 @@ Expr Products::unpack(const Expr &packed, const Expr &which) const {
     return reinterpret<float>((packed >> (16 * cast<uint32_t>(which))) << 16);
 }
 
-Expr Products::add(const Expr &sum, const Expr &a, const Expr &b) const { return pairs ? add_pair(sum, a, b) : sum + a * b; }
+Expr Products::add(const Expr &sum, const Expr &a, const Expr &b) const {
+    if (pairs) return add_pair(sum, a, b);
+    return add_single ? add_single(sum, a, b) : sum + a * b;
+}
 
 Expr Products::magnitude_bits(const Expr &packed) const {
     if (!pairs) return dsl::magnitude_bits(packed);

@@ -36,9 +36,10 @@ struct Products {
     using Add = std::function<Halide::Expr(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b)>;
     using Term = std::function<Halide::Expr(int)>;
 
-    bool pairs = false; // operands are pairs of bf16
-    Add add_pair;       // as add_pair_product
-    int multiple = 1;   // what is packed comes in multiples of so many, with zeros past the last term
+    bool pairs = false;  // operands are pairs of bf16
+    Add add_pair;        // as add_pair_product
+    int multiple = 1;    // what is packed comes in multiples of so many, with zeros past the last term
+    Add add_single = {}; // sum + a b, if not as the compiler sees fit: in such an order, and so rounded, as it is written
 
     /** Terms of a sum that are added at once. */
     int depth() const { return pairs ? 2 : 1; }
@@ -53,6 +54,8 @@ struct Products {
     Halide::Expr pack(const Term &term) const;
     /** Term `which` of what was packed, as f32. */
     Halide::Expr unpack(const Halide::Expr &packed, const Halide::Expr &which) const;
+    /** Products of f32, one at a time, added up as these are. */
+    Products singles() const { return {false, {}, 1, add_single}; }
     /** sum + the products of the terms of a and b. */
     Halide::Expr add(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b) const;
     /** The bits of the largest |term|, as i32: they order as the numbers do, with Inf and NaN on top. */

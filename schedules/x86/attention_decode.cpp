@@ -1,7 +1,6 @@
 // Split-KV decoding for x86: a chunk of keys of one key/value head at a time, whatever thread it falls to.
 //
 // Channels are the lanes of a vector, so that keys and values are read where the caller stores them, each once.
-#include <array>
 #include <numeric>
 #include <vector>
 
@@ -14,7 +13,6 @@ namespace attune::schedules::x86 {
 
 using namespace dsl::axes;
 using Halide::Func;
-using Halide::RVar;
 using Halide::Stage;
 using Halide::TailStrategy;
 using Halide::Var;
@@ -281,11 +279,6 @@ private:
         packed.update().reorder(VarOrRVar(of_packed), d.packs.x, d.packs.y).vectorize(of_packed);
     }
 
-    // The lanes and streams of a part, the inner first: keys in the order in which they are read.
-    std::array<RVar, 2> keys(const Halide::RDom &r) const {
-        return d.blocking.in_turn ? std::array<RVar, 2>{r.x, r.y} : std::array<RVar, 2>{r.y, r.x};
-    }
-
     void output() const {
         Func output = d.output, careful = d.careful, lane_bits = d.lane_bits, bits = d.output_bits;
         per_tile(output), per_tile(careful);
@@ -297,8 +290,8 @@ private:
         one_of_each(careful_sum);
         careful_sum.compute_at(careful, parts.x).bound_extent(step, 1).bound_extent(channel, lanes).vectorize(channel);
         for (int i = 0; i < int(d.careful_keys.size()); i++) {
-            const auto [inner, next] = keys(d.careful_keys[i]);
-            careful_sum.update(i).reorder({channel, vector, inner, next, row}).vectorize(channel);
+            const Halide::RDom &keys = d.careful_keys[i];
+            careful_sum.update(i).reorder({channel, vector, keys.x, keys.y, row}).vectorize(channel);
         }
         careful.update().reorder(channel, vector, parts.x, parts.y, row).vectorize(channel);
         lane_bits.update().reorder(channel, d.outputs).vectorize(channel);
@@ -316,7 +309,8 @@ private:
         sum.compute_at(d.output, s.y).store_in(Halide::MemoryType::Register);
         sum.bound_extent(channel, lanes).bound_extent(step, 1).bound_extent(sum.args()[2], 1).bound_extent(vector, s.x.extent());
         sum.vectorize(channel).unroll(vector).unroll(row);
-        sum.update().reorder({channel, row, vector, keys(p.keys)[0], keys(p.keys)[1]}).vectorize(channel).unroll(vector).unroll(row);
+        sum.update().reorder({channel, row, vector, p.keys.x, p.keys.y}).vectorize(channel).unroll(vector).unroll(row);
+        if (d.products.add_single) sum.update().unroll(p.keys.x); // else LLVM would add up in another order than that of `careful`
         Func value = p.value;
         value.compute_at(sum, vector).bound_extent(turn, 1);
         in_registers(value, lanes, 1);
