@@ -31,11 +31,16 @@ struct Builder {
     AttentionTiles t;
 
     Expr chunks() const { return (in.keys - 1) / items.keys_per_chunk + 1; }
+    Expr blocks_of_chunk() const { return items.keys_per_chunk / t.shape.keys; }
+    // Which block of the keys is the b-th of those that a tile goes through.
+    Expr block_of_tile(const Expr &b) const { return t.shape.split ? tile % chunks() * blocks_of_chunk() + b : b; }
     Expr first_row() const { return (t.shape.split ? tile / chunks() : Expr(tile)) * t.shape.rows; }
     RowsOfHead rows() const { return {in.queries, in.heads_per_group, t.shape.split}; }
     Expr existing_row(const Expr &r) const { return min(first_row() + r, rows().count() - 1); }
-    Expr key_token(const Expr &k, const Expr &b) const { return min(b * t.shape.keys + k, in.keys - 1); }
-    Cell cell(const Expr &r, const Expr &k, const Expr &b) const { return rows().cell(first_row() + r, b * t.shape.keys + k); }
+    Expr key_token(const Expr &k, const Expr &b) const { return min(block_of_tile(b) * t.shape.keys + k, in.keys - 1); }
+    Cell cell(const Expr &r, const Expr &k, const Expr &b) const {
+        return rows().cell(first_row() + r, block_of_tile(b) * t.shape.keys + k);
+    }
     // Interval analysis sees through names, and not through calls: it is given names, for which the calls stand in afterwards.
     Mask mask() const {
         // Limits may be negative: two windows of other alignments leave such a one.
@@ -58,10 +63,13 @@ struct Builder {
     CellBlock cells(const Interval &keys) const {
         return {batch, head, rows().queries(first_row(), first_row() + (t.shape.rows - 1)), keys};
     }
-    CellBlock of_block(const Expr &b) const { return cells(Interval(b * t.shape.keys, b * t.shape.keys + (t.shape.keys - 1))); }
-    Expr channel(const Expr &p, const Expr &c) const { // which one the c-th of a part is
+    CellBlock of_block(const Expr &b) const {
+        const Expr begin = block_of_tile(b) * t.shape.keys;
+        return cells(Interval(begin, begin + (t.shape.keys - 1)));
+    }
+    Expr of_part(const Expr &p, const Expr &nth) const { // the nth key or channel of a part
         const int group = TileShape::group;
-        return c / group * (group * t.shape.parts) + p * group + c % group;
+        return nth / group * (group * t.shape.parts) + p * group + nth % group;
     }
 
     void declare_items();
@@ -109,10 +117,10 @@ void Builder::declare_operands() {
     Expr q = as_float(in.query(clamped, rows().query_of(existing_row(row)), rows().head_of(existing_row(row)), batch));
     Expr k = as_float(in.key(clamped, key_token(key, block), rows().kv_head(), batch));
     t.query(row, dim, chunk, tile, head, batch) = select(inside, q, 0.0f);
-    t.key(key, dim, chunk, block, head, batch) = select(inside, k, 0.0f);
+    t.key(key, dim, chunk, block, tile, head, batch) = select(inside, k, 0.0f);
     Expr token_of_value = key_token(chunk * t.shape.values + key, block);
     Expr v = as_float(in.value(min(dim, in.value_dim - 1), token_of_value, rows().kv_head(), batch));
-    t.value(dim, key, chunk, block, head, batch) = select(dim < in.value_dim, v, 0.0f);
+    t.value(dim, key, chunk, block, tile, head, batch) = select(dim < in.value_dim, v, 0.0f);
 }
 
 void Builder::declare_scores() {
@@ -120,7 +128,7 @@ void Builder::declare_scores() {
     t.dims = RDom(0, t.shape.dims, 0, (in.head_dim + (t.shape.dims - 1)) / t.shape.dims, "dims");
     t.dot(row, key, block, tile, head, batch) = 0.0f;
     t.dot(row, key, block, tile, head, batch) +=
-        t.query(row, t.dims.x, t.dims.y, tile, head, batch) * t.key(key, t.dims.x, t.dims.y, block, head, batch);
+        t.query(row, t.dims.x, t.dims.y, tile, head, batch) * t.key(key, t.dims.x, t.dims.y, block, tile, head, batch);
 
     auto score = [&]() -> Halide::FuncRef { return t.score(row, key, block, tile, head, batch); };
     auto once_if = [&](const Expr &used, const char *name) { return t.stages.emplace_back(0, select(used, 1, 0), name), t.stages.back(); };
@@ -142,20 +150,20 @@ void Builder::declare_scores() {
 // A weight of 0 says that the key is masked.
 void Builder::declare_weights() {
     t.part_maximum = Func("part_maximum"), t.maximum = Func("maximum"), t.weight = Func("weight"), t.part_sum = Func("part_sum");
-    const int per_part = t.shape.keys_per_part();
-    t.keys_of_part = RDom(0, per_part, "keys_of_part"), t.parts = RDom(0, t.shape.parts, "parts");
-    auto of_part = [&](Func f) -> Halide::FuncRef { return f(part, row, block, tile, head, batch); };
-    auto own = [&](const Func &f) { return f(row, part * per_part + t.keys_of_part, block, tile, head, batch); };
-    of_part(t.part_maximum) = masked_score();
-    of_part(t.part_maximum) = max(of_part(t.part_maximum), own(t.score));
+    t.keys_of_part = RDom(0, t.shape.keys_per_part(), "keys_of_part"), t.parts = RDom(0, t.shape.parts, "parts");
+    const Expr key_of_part = of_part(part, t.keys_of_part);
+    auto by_part = [&](Func f) -> Halide::FuncRef { return f(part, row, block, tile, head, batch); };
+    auto own = [&](const Func &f) { return f(row, key_of_part, block, tile, head, batch); };
+    by_part(t.part_maximum) = masked_score();
+    by_part(t.part_maximum) = max(by_part(t.part_maximum), own(t.score));
     t.maximum(row, block, tile, head, batch) = masked_score();
     t.maximum(row, block, tile, head, batch) =
         max(t.maximum(row, block, tile, head, batch), t.part_maximum(t.parts, row, block, tile, head, batch));
     Expr score = t.score(row, key, block, tile, head, batch);
     Expr weight = relative_weight(score, t.maximum(row, block, tile, head, batch), base2_scale(in.temperature));
     t.weight(row, key, block, tile, head, batch) = weight_above_zero(score, weight);
-    of_part(t.part_sum) = 0.0f;
-    of_part(t.part_sum) += own(t.weight);
+    by_part(t.part_sum) = 0.0f;
+    by_part(t.part_sum) += own(t.weight);
 }
 
 void Builder::declare_output() {
@@ -164,11 +172,11 @@ void Builder::declare_output() {
     t.values = RDom(0, at_once, 0, t.shape.keys / at_once, "values"), t.careful_keys = RDom(0, t.shape.keys, "careful_keys");
     t.output(dim, row, block, tile, head, batch) = 0.0f;
     t.output(dim, row, block, tile, head, batch) += t.weight(row, t.values.y * at_once + t.values.x, block, tile, head, batch) *
-                                                    t.value(dim, t.values.x, t.values.y, block, head, batch);
+                                                    t.value(dim, t.values.x, t.values.y, block, tile, head, batch);
     t.channels = RDom(0, t.shape.channels_per_part(), "channels");
     t.bits(part, row, block, tile, head, batch) = 0;
     t.bits(part, row, block, tile, head, batch) = max(t.bits(part, row, block, tile, head, batch),
-                                                      magnitude_bits(t.output(channel(part, t.channels), row, block, tile, head, batch)));
+                                                      magnitude_bits(t.output(of_part(part, t.channels), row, block, tile, head, batch)));
     Expr infinite = t.bits(dim / TileShape::group % t.shape.parts, row, block, tile, head, batch) >= Operands::infinite_bits;
     t.careful_keys.where(infinite);
     t.careful(dim, row, block, tile, head, batch) = select(infinite, 0.0f, t.output(dim, row, block, tile, head, batch));
@@ -185,18 +193,15 @@ Expr Builder::is_attended(const Expr &b) const {
     const Func own = item("item_of_block");
     const Interval keys = mask().possible_keys(cells(Interval(0, in.keys - 1)));
     Expr first = of_item(own, keys.min) / t.shape.keys, end = of_item(own, keys.max + t.shape.keys) / t.shape.keys;
-    if (t.shape.split) {
-        const Expr of_chunk = items.keys_per_chunk / t.shape.keys, begin = tile % chunks() * of_chunk;
-        first = max(first, begin), end = min(end, begin + of_chunk);
-    }
-    const Expr within = b >= first && b < end;
+    const Expr of_all = block_of_tile(b), within = of_all >= first && of_all < end;
     return in.mask ? within && !of_item(own, mask().allows_none(of_block(b))) : within; // it may leave out blocks between others
 }
 
 // As the fold of blocks elsewhere; every part merges its own share of a row's sum and output.
 void Builder::declare_state() {
     t.state = Func("state");
-    t.merge = RDom(0, state::output + t.shape.channels_per_part(), 0, (in.keys + (t.shape.keys - 1)) / t.shape.keys, "merge");
+    const Expr blocks = t.shape.split ? blocks_of_chunk() : (in.keys + (t.shape.keys - 1)) / t.shape.keys;
+    t.merge = RDom(0, state::output + t.shape.channels_per_part(), 0, blocks, "merge");
     const Halide::RVar &slot = t.merge.x, &b = t.merge.y;
     t.merge.where(branch(is_attended(b), 1, 0) != 0);
     auto at = [&](const Expr &l) -> Halide::FuncRef { return t.state(l, part, row, tile, head, batch); };
@@ -205,7 +210,7 @@ void Builder::declare_state() {
     Expr factor = relative_weight(select(slot == state::kept_factor, kept, added), maximum, base2_scale(in.temperature));
     auto merged = [&](const Expr &more) { return at(slot) * at(state::kept_factor) + more * at(state::added_factor); };
     Expr own = clamp(slot - state::output, 0, t.shape.channels_per_part() - 1);
-    Expr output = merged(t.careful(channel(part, own), row, b, tile, head, batch));
+    Expr output = merged(t.careful(of_part(part, own), row, b, tile, head, batch));
     Expr sum = merged(t.part_sum(part, row, b, tile, head, batch));
     at(slot) = select(slot >= state::output, output, slot == state::sum, sum, slot == state::maximum, maximum, factor);
 }
@@ -277,7 +282,7 @@ void Builder::declare_merge() {
 
 AttentionTiles attention_tiles(const AttentionInputs &in, const ItemInputs &items, const TileShape &shape) {
     Builder b{in, items, {}};
-    b.t.shape = shape;
+    b.t.shape = shape, b.t.contiguous = items.contiguous;
     b.declare_items();
     b.declare_operands();
     b.declare_scores();

@@ -12,14 +12,15 @@ namespace attune::dsl {
 struct TileShape {
     int rows = 64;     // queries of a tile
     int keys = 64;     // of a block
-    int parts = 16;    // each has some keys of a block and some channels of the output; divides `keys`
+    int parts = 16;    // each has some keys of a block and some channels of the output; `keys` is a multiple of group * parts
     int channels = 64; // of the output, at least Dv; a multiple of group * parts
     int dims = 32;     // channels of q and k that are copied at once
     int values = 16;   // keys of v that are copied at once; divides `keys`
     bool split = false;
     int merged_at_once = 32; // split: chunks
+    int blocks = 1;          // of threads, that a multiprocessor must have registers for
 
-    static constexpr int group = 4; // channels of a part lie together in groups of so many
+    static constexpr int group = 4; // keys, and channels, of a part lie together in groups of so many
     int keys_per_part() const { return keys / parts; }
     int channels_per_part() const { return channels / parts; }
 };
@@ -33,17 +34,18 @@ struct ItemInputs {
     Halide::Expr use_alibi;                // i32, zero or not
     Halide::Expr heads;                    // of the queries
     Halide::Expr keys_per_chunk;           // split: a multiple of TileShape::keys
+    Halide::Expr contiguous;               // whether keys and values aren't in pages, where that is worth code of its own
 };
 
 /** Axes: `row` within the tile, `key` within the block, `part` as in TileShape. `head` counts query heads, or split, key/value heads;
- * `tile` the tiles of a head, or split, for each of them its chunks. */
+ * `tile` the tiles of a head, or split, for each of them its chunks, and `block` those of the chunk. */
 struct AttentionTiles {
     TileShape shape;
     Halide::Func item;                  // i32 (which, batch)
     Halide::Func slope;                 // (query head): of ALiBi, 0 where it isn't used
     Halide::Func query;                 // (row, dim, chunk, tile, head, batch): chunks of `dims` channels, zero past D
-    Halide::Func key;                   // (key, dim, chunk, block, head, batch)
-    Halide::Func value;                 // (dim, key, chunk, block, head, batch): chunks of `values` keys, zero past Dv
+    Halide::Func key;                   // (key, dim, chunk, block, tile, head, batch)
+    Halide::Func value;                 // (dim, key, chunk, block, tile, head, batch): chunks of `values` keys, zero past Dv
     Halide::Func dot;                   // (row, key, block, tile, head, batch)
     Halide::Func score;                 // likewise, -inf where masked, in stages
     Halide::Func part_maximum, maximum; // (part, row, block, tile, head, batch); without the part
@@ -60,9 +62,10 @@ struct AttentionTiles {
     // Split: (dim, row, tile, head, batch), the states of a tile's rows: their outputs, then the maximum and the sum. In what merges them
     // `attends` is (token, head, batch), and `closing` (which, token, head, batch).
     Halide::Func partial;
-    ChunkMerge chunk_merge; // elements (odd, q, column): channel 8 column + 2 q + odd
-    Halide::Func attention; // (dim, token, head, batch)
-    Halide::Func lse;       // (token, head, batch)
+    ChunkMerge chunk_merge;  // elements (odd, q, column): channel 8 column + 2 q + odd
+    Halide::Func attention;  // (dim, token, head, batch)
+    Halide::Func lse;        // (token, head, batch)
+    Halide::Expr contiguous; // as in ItemInputs
     Halide::RDom dims, keys_of_part, parts, values, channels, careful_keys, merge, starved;
     std::vector<Halide::RDom> stages; // of `score`: each runs once, or not at all
     enum Item { offset, length, left, right, items };

@@ -6,6 +6,7 @@
 #include "dsl/axes.h"
 #include "dsl/numeric.h"
 #include "generators/cuda/attention.h"
+#include "generators/cuda/shares_multiprocessor.h"
 #include "schedules/cuda/private_registers.h"
 #include "schedules/lift_conditions.h"
 
@@ -15,7 +16,7 @@ namespace attune::generators {
  *
  * A schedule of split-KV takes `keys_per_chunk` and `partial` as in attention_fragments.h, but `partial` is (channel, row, tile, kv head,
  * batch), where a row has 8 channels more than the schedule rounds a value up to. */
-template <typename T> class TileAttentionGenerator : public CudaAttentionGenerator<T, void> {
+template <typename T> class TileAttentionGenerator : public CudaAttentionGenerator<T, void>, public SharesMultiprocessor {
 public:
     using Base = CudaAttentionGenerator<T, void>;
     using Base::bias, Base::given_lengths, Base::given_offsets, Base::head_dim, Base::key, Base::keys, Base::keys_per_chunk, Base::left,
@@ -50,16 +51,20 @@ public:
 
     /** Called after generate(): the pipeline is known only then. */
     void schedule() {
-        // The state's alone: the others differ by thread, and would only part a warp's lanes.
+        // Whether a block is attended to, and whether an output isn't finite: other conditions differ by thread, and would only part a
+        // warp's lanes.
         this->get_pipeline().add_custom_lowering_pass(new schedules::LiftConditions(declared.state, 0));
+        this->get_pipeline().add_custom_lowering_pass(new schedules::LiftConditions(declared.careful, 0));
         this->get_pipeline().add_custom_lowering_pass(new schedules::cuda::PrivateRegisters);
     }
+
+    int blocks_per_multiprocessor() const override { return shape({}).blocks; }
 
 private:
     dsl::AttentionTiles declared;
     Halide::GeneratorOutput<Halide::Buffer<float, 5>> *partial = nullptr;
 
-    dsl::TileShape shape(const Halide::Expr &all_keys) {
+    dsl::TileShape shape(const Halide::Expr &all_keys) const {
         const auto &schedule = known(schedules::tiles_schedules(), schedule_name, this->get_target());
         return schedule.shape(schedules::machine(this->get_target()), head_dim, all_keys);
     }
@@ -98,7 +103,8 @@ private:
                                  right,
                                  compiled.use_alibi,
                                  query.dim(2).extent(),
-                                 {}};
+                                 {},
+                                 use_pages == 0};
         if (keys_per_chunk) given.keys_per_chunk = *keys_per_chunk;
         return given;
     }

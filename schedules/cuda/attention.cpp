@@ -1,7 +1,8 @@
-// Attention for CUDA without tensor cores: a block of 16 x 8 threads a tile of queries.
+// Attention for CUDA without tensor cores: a block of 8 x 16 threads, or 16 x 8, a tile of queries.
 //
-// A thread has some rows of the tile, and of them a few keys of the scores and a few channels of the output, all in registers. Copies of
-// q, k and v pass through shared memory a chunk at a time, so that it takes as much of it for any number of channels.
+// A thread has some rows of the tile, and of them a few keys of the scores and a few channels of the output, all in registers: of 64 or 128
+// channels 4 rows by 8 keys, for which it reads 12 numbers of shared memory, 4 at once, to multiply and add 32 times. Copies of q, k and v
+// pass through shared memory a chunk at a time, so that it takes as much of it for any number of channels.
 #include "dsl/axes.h"
 #include "schedules/cuda/block_sizes.h"
 #include "schedules/cuda/blocks.h"
@@ -21,10 +22,11 @@ using Halide::VarOrRVar;
 
 namespace {
 
-constexpr int parts = 16, threads_of_rows = 8; // threads along keys or channels, and along rows
+constexpr int threads_of_block = 128, warp = 32;
+constexpr int words_at_once = 4; // that a thread reads from shared memory, where they are aligned
 
-const Var r{"r"}, k{"k"}, c{"c"}, g{"g"};
-const Var d_low{"d_low"}, d_high{"d_high"}, a{"a"}, b{"b"}, e{"e"}, rest{"rest"};
+const Var r{"r"}, c{"c"}, g{"g"};
+const Var d_low{"d_low"}, d_high{"d_high"}, a{"a"}, e{"e"}, rest{"rest"};
 
 // The loops of one stage: `own` within a thread, innermost first and unrolled, then `loops` of the thread, the threads, `around` them all.
 void threads(Stage stage, const std::vector<VarOrRVar> &own, const std::vector<VarOrRVar> &loops, const Var &tx, const Var &ty,
@@ -47,13 +49,16 @@ void in_one_block(Func f) {
 
 struct Plan {
     const dsl::AttentionTiles &t;
+    const int parts = t.shape.parts, threads_of_rows = threads_of_block / parts; // threads along keys or channels, and along rows
     const int rows_per_thread = t.shape.rows / threads_of_rows;
     const Var part = t.part_sum.args()[0];
 
     Stage rows(Stage stage) const { return stage.split(row, y, r, rows_per_thread); }
-    Stage keys(Stage stage) const { return rows(stage).split(key, x, k, t.shape.keys_per_part()); }
-    Stage channels(Stage stage) const {
-        return rows(stage).split(dim, g, x, dsl::TileShape::group * parts).split(x, x, c, dsl::TileShape::group);
+    Stage keys(Stage stage) const { return parted(rows(stage), key); }
+    Stage channels(Stage stage) const { return parted(rows(stage), dim); }
+    // Groups of `c`, of which each part has some.
+    Stage parted(Stage stage, const Var &axis) const {
+        return stage.split(axis, g, x, dsl::TileShape::group * parts).split(x, x, c, dsl::TileShape::group);
     }
     // A row a thread.
     Stage single_rows(Stage stage) const { return stage.split(row, y, x, parts); }
@@ -64,6 +69,7 @@ struct Plan {
     void of_block() const;
     void results() const;
     void split_results() const;
+    void transposed_copy(Func f, const Var &token_in_tile, int tokens) const;
     void operands() const;
     void scores() const;
     void weights() const;
@@ -72,10 +78,9 @@ struct Plan {
 };
 
 // q and k from memory in sectors of 8 channels, 4 rows of them a warp: in shared memory, transposed, they fall on 32 different banks.
-void transposed_copy(Func f, const Var &token_in_tile, int tokens) {
+void Plan::transposed_copy(Func f, const Var &token_in_tile, int tokens) const {
     f.store_in(MemoryType::GPUShared).align_storage(token_in_tile, tokens + 4);
-    f.split(dim, d_high, d_low, 8).split(token_in_tile, rest, a, 2).split(rest, rest, b, 2).split(rest, rest, e, 4);
-    f.fuse(d_low, a, x).fuse(b, e, y);
+    f.split(dim, d_high, d_low, 8).split(token_in_tile, rest, a, parts / 8).split(rest, rest, y, threads_of_rows).fuse(d_low, a, x);
     threads(f, {d_high, rest}, {}, x, y);
 }
 
@@ -84,22 +89,25 @@ void Plan::operands() const {
     query.compute_at(t.dot, t.dims.y), transposed_copy(query, row, t.shape.rows);
     key_copy.compute_at(t.dot, t.dims.y), transposed_copy(key_copy, key, t.shape.keys);
     value.compute_at(t.output, t.values.y).store_in(MemoryType::GPUShared);
-    value.split(dim, d_high, x, parts).split(d_high, d_high, a, 2).split(key, rest, e, 4).fuse(a, e, y);
+    value.split(dim, d_high, x, parts).split(d_high, d_high, a, warp / parts).split(key, rest, e, threads_of_block / warp).fuse(a, e, y);
     threads(value, {d_high, rest}, {}, x, y);
+    // Without what it takes to find pages, loads of a thread don't wait for one another.
+    for (Func f : {key_copy, value})
+        f.specialize(t.contiguous);
 }
 
 void Plan::scores() const {
     Func dot = t.dot, score = t.score;
     dot.compute_at(t.state, t.merge.y).store_in(MemoryType::Register);
-    threads(keys(dot), {r, k}, {}, x, y);
-    threads(keys(dot.update()), {r, k}, {t.dims.x}, x, y, {t.dims.y});
+    threads(keys(dot), {c, r, g}, {}, x, y);
+    threads(keys(dot.update()), {c, r, g}, {t.dims.x}, x, y, {t.dims.y});
     dot.update().unroll(t.dims.x, 4);
     score.compute_at(t.state, t.merge.y).store_in(MemoryType::Register);
-    threads(keys(score), {r, k}, {}, x, y);
+    threads(keys(score), {c, r, g}, {}, x, y);
     for (size_t stage = 0; stage < t.stages.size(); stage++)
-        threads(keys(score.update(int(stage))), {r, k}, {t.stages[stage].x}, x, y);
+        threads(keys(score.update(int(stage))), {c, r, g}, {t.stages[stage].x}, x, y);
     for (int plain = int(t.stages.size()); plain < score.num_update_definitions(); plain++)
-        threads(keys(score.update(plain)), {r, k}, {}, x, y);
+        threads(keys(score.update(plain)), {c, r, g}, {}, x, y);
 }
 
 void Plan::weights() const {
@@ -114,7 +122,7 @@ void Plan::weights() const {
     threads(single_rows(maximum), {}, {}, x, y);
     threads(single_rows(maximum.update()), {t.parts}, {}, x, y);
     weight.compute_at(block_of_keys).store_in(MemoryType::Register);
-    threads(keys(weight), {r, k}, {}, x, y);
+    threads(keys(weight), {c, r, g}, {}, x, y);
     part_sum.compute_at(block_of_keys).store_in(MemoryType::Register);
     threads(rows(part_sum), {r}, {}, part, y);
     threads(rows(part_sum.update()), {t.keys_of_part, r}, {}, part, y);
@@ -125,7 +133,7 @@ void Plan::output() const {
     Func output = t.output, bits = t.bits, careful = t.careful, weight = t.weight;
     Func shared = weight.in({output, careful});
     shared.compute_at(block_of_keys).store_in(MemoryType::GPUShared).align_storage(row, t.shape.rows + 4);
-    threads(keys(shared), {r, k}, {}, x, y);
+    threads(keys(shared), {c, r, g}, {}, x, y);
     for (Func f : {output, bits, careful})
         f.compute_at(block_of_keys).store_in(MemoryType::Register);
     output.bound_extent(dim, t.shape.channels);
@@ -148,9 +156,12 @@ void Plan::fold() const {
 }
 
 void Plan::of_block() const {
-    Func shared = t.shared, total = t.total;
-    for (Func f : {t.item, t.slope, shared, total})
+    Func shared = t.shared, total = t.total, slope = t.slope;
+    for (Func f : {t.item, shared, total})
         f.compute_at(tile_level()).store_in(MemoryType::GPUShared);
+    // What comes after it in shared memory is aligned, too. For the rows of several heads it is worked out where it is used: how much
+    // memory it took would be known at run time only, and not how anything else is aligned.
+    if (!t.shape.split) slope.compute_at(tile_level()).store_in(MemoryType::GPUShared).align_storage(slope.args()[0], words_at_once);
     const Var which = shared.args()[0];
     shared.bound(which, 0, 2).reorder_storage(row, part, which).align_storage(row, t.shape.rows + 1);
     threads(rows(shared), {which, r}, {}, part, y);
@@ -178,7 +189,7 @@ void Plan::results() const {
 }
 
 void Plan::split_results() const {
-    Func partial = t.partial, out = t.attention, slope = t.slope, attends = t.attends, closing = t.closing;
+    Func partial = t.partial, out = t.attention, attends = t.attends, closing = t.closing;
     const Var odd("odd"), q("q"), column("column"), only("only"), which = closing.args()[0];
     const int all_parts = dsl::TileShape::group * parts; // channels; those of the maximum and the sum come after the others
     partial.split(dim, chunk, dim, t.shape.channels + all_parts, TailStrategy::GuardWithIf);
@@ -188,7 +199,6 @@ void Plan::split_results() const {
     partial.gpu_blocks(tile, head, batch).gpu_threads(x, y);
     for (Func f : {t.shared, t.total})
         f.bound_extent(row, t.shape.rows); // also where there are fewer
-    slope.split(head, a, x, parts, TailStrategy::GuardWithIf).reorder(a, x).gpu_threads(x);
 
     out.split(dim, column, dim, 8, TailStrategy::GuardWithIf).split(dim, q, odd, 2).reorder(odd, q, column, token, head, batch);
     out.unroll(odd).gpu_blocks(token, head, batch).gpu_threads(q, column);
@@ -203,15 +213,18 @@ void Plan::split_results() const {
 // Registers are what limits: with 256 channels a thread has half the rows.
 dsl::TileShape simt_shape(const Machine &, int head_dim, const Halide::Expr &) {
     dsl::TileShape shape;
-    shape.parts = parts;
-    shape.channels = head_dim == 64 || head_dim == 128 ? head_dim : 256;
+    const bool is_known = head_dim == 64 || head_dim == 128;
+    shape.parts = is_known ? 8 : 16, shape.channels = is_known ? head_dim : 256, shape.values = is_known ? 32 : 16;
     shape.rows = simt_block(head_dim).queries, shape.keys = simt_block(head_dim).keys;
+    shape.blocks = head_dim == 64 ? 3 : 2;
     return shape;
 }
 
+// A step of few rows is soon done: what hides how long keys and values take to come are more blocks.
 dsl::TileShape simt_split_shape(const Machine &machine, int head_dim, const Halide::Expr &keys) {
     dsl::TileShape shape = simt_shape(machine, head_dim, keys);
     shape.rows = split_kv_block(head_dim, false).queries, shape.split = true;
+    shape.blocks = shape.channels <= 128 ? 4 : 2;
     return shape;
 }
 
