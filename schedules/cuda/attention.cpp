@@ -224,6 +224,7 @@ dsl::TileShape simt_shape(const Machine &, int head_dim, const Halide::Expr &) {
 dsl::TileShape simt_split_shape(const Machine &machine, int head_dim, const Halide::Expr &keys) {
     dsl::TileShape shape = simt_shape(machine, head_dim, keys);
     shape.rows = split_kv_block(head_dim, false).queries, shape.split = true;
+    shape.parts = 16; // 2 rows by 4 keys a thread, where 8 parts would leave it 1 by 8
     shape.blocks = shape.channels <= 128 ? 4 : 2;
     return shape;
 }
