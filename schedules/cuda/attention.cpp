@@ -1,8 +1,9 @@
 // Attention for CUDA without tensor cores: a block of 8 x 16 threads, or 16 x 8, a tile of queries.
 //
 // A thread has some rows of the tile, and of them a few keys of the scores and a few channels of the output, all in registers: of 64 or 128
-// channels 4 rows by 8 keys, for which it reads 12 numbers of shared memory, 4 at once, to multiply and add 32 times. Copies of q, k and v
-// pass through shared memory a chunk at a time, so that it takes as much of it for any number of channels.
+// channels 4 rows by 8 keys (of the 16 rows of split-KV 2 by 4), for which it reads 12 numbers of shared memory, 4 at once, to multiply and
+// add 32 times. Copies of q, k and v pass through shared memory a chunk at a time, so that it takes as much of it for any number of
+// channels.
 #include "dsl/axes.h"
 #include "schedules/cuda/block_sizes.h"
 #include "schedules/cuda/blocks.h"
