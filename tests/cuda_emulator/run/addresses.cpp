@@ -107,8 +107,9 @@ void Block::resolve_shared(const Warp &w, const uint64_t *at, uint32_t bytes, Ac
     for (uint32_t lane = 0; lane < warp_size; ++lane)
         places.at[lane] = shared.data() + (at[lane] - shared_start);
     if (!races && !proxies) return;
+    const int line = line_of(w);
     for (uint32_t lane = 0; lane < warp_size; ++lane) {
-        if ((w.exec >> lane & 1) != 0) note_shared(w, places.at[lane], bytes, access);
+        if ((w.exec >> lane & 1) != 0) note_shared(w, line, places.at[lane], bytes, access);
     }
 }
 
@@ -121,10 +122,12 @@ void Block::resolve_local(const Warp &w, const uint64_t *at, uint32_t bytes, Pla
     }
 }
 
-void Block::note_shared(const Warp &w, const uint8_t *at, uint32_t bytes, Access access) {
+void Block::note_shared(const Warp &w, const uint8_t *at, uint32_t bytes, Access access) { note_shared(w, line_of(w), at, bytes, access); }
+
+void Block::note_shared(const Warp &w, int line, const uint8_t *at, uint32_t bytes, Access access) {
     const auto offset = static_cast<uint64_t>(at - shared.data());
-    if (races) races->access(w.index, line_of(w), offset, bytes, access);
-    if (proxies && access != Access::read) proxies->write(w.index, line_of(w), offset, bytes);
+    if (races) races->access(w.index, line, offset, bytes, access);
+    if (proxies && access != Access::read) proxies->write(w.index, line, offset, bytes);
 }
 
 const uint8_t *Block::read_by_proxy(const Warp &w, uint64_t address) {

@@ -44,7 +44,8 @@ void Block::start() {
     std::fill(states.begin(), states.end(), State::ready);
     for (Barrier &barrier : barriers)
         barrier = Barrier();
-    if (launch.settings.races) races = std::make_unique<RaceCheck>(shared.size(), static_cast<uint32_t>(warps.size()));
+    if (races) races->begin_block();
+    if (launch.settings.races && !races) races = std::make_unique<RaceCheck>(shared.size(), static_cast<uint32_t>(warps.size()));
     if (program.has_wgmma) {
         proxies = std::make_unique<ProxyCheck>(shared.size(), static_cast<uint32_t>(warps.size()));
         warpgroups = std::make_unique<WarpgroupCheck>(static_cast<uint32_t>(warps.size()));

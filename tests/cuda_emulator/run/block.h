@@ -101,6 +101,7 @@ private:
     void resolve_shared(const Warp &w, const uint64_t *at, uint32_t bytes, Access access, Places &places);
     void resolve_local(const Warp &w, const uint64_t *at, uint32_t bytes, Places &places);
     int line_of(const Warp &w) const;
+    void note_shared(const Warp &w, int line, const uint8_t *at, uint32_t bytes, Access access);
     Error describe(const Warp &w, const Error &error) const;
     [[noreturn]] void fail_waiting() const;
 };

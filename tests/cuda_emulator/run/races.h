@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "../error.h"
+
 namespace attune::emulator {
 
 enum class Access : uint8_t { read, write, atomic };
@@ -19,6 +21,8 @@ public:
     using Clock = std::array<uint32_t, max_warps>;
 
     RaceCheck(size_t bytes, uint32_t warps);
+    /** Another block begins: all that came before lies before all of it. */
+    void begin_block();
     /** Throws launch_error that names the other instruction's `line`. */
     void access(uint32_t warp, int line, uint64_t offset, uint32_t bytes, Access access);
     /** `arrived` (a bit a warp) came to a barrier, and of them `waited` go on after it. */
@@ -26,7 +30,7 @@ public:
 
 private:
     struct Mark {
-        uint32_t time = 0; // 0: none
+        uint32_t time = 0; // 0: none, which lies before everything
         uint8_t warp = 0;
         bool atomic = false;
         int line = 0;
@@ -38,8 +42,7 @@ private:
     std::vector<Clock> clocks;
 
     bool is_before(const Mark &mark, uint32_t warp) const { return mark.time <= clocks[warp][mark.warp]; }
-    void check(const Mark &mark, uint32_t warp, uint64_t offset, const char *what) const;
-    void note_reader(Word &word, const Mark &mark) const;
+    static Error race(const Mark &mark, uint64_t offset, const char *what);
 };
 
 } // namespace attune::emulator

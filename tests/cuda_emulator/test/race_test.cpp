@@ -49,6 +49,15 @@ TEST_F(Races, AreNotSeenWhereBarriersAre) {
     run(places + handover, {}, 64, two_warps, before);
 }
 
+/** Marks of one block mean nothing to the next, which still has its own. */
+TEST_F(Races, AreOfOneBlock) {
+    const Shape blocks{9, 64, 0};
+    const std::string store = places + "st.shared.u32 [%r3], %r0;\n", load = "ld.shared.u32 %r5, [%r4]; st.global.u32 [%d3], %r5;";
+    run(store + "bar.sync 0;\n" + load, {}, 64, blocks, before);
+    const std::string last_goes_on = "mov.u32 %r6, %ctaid.x; setp.eq.u32 %p1, %r6, 8; @%p1 bra ON; bar.sync 0; bar.sync 0; ON:\n";
+    refuses(store + last_goes_on + load, 719, "block (8, 0, 0), warp 1: a race: warp 0 read", blocks, before);
+}
+
 TEST_F(Races, AreSeenWithAsynchronousCopies) {
     const std::string copy = "mad.wide.u32 %d2, %r0, 4, %d0; cp.async.ca.shared.global [%r3], [%d2], 4; cp.async.commit_group;\n";
     const std::vector<uint32_t> in(64);
