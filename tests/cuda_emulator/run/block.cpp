@@ -14,6 +14,7 @@ Block::Block(const Launch &launch) : launch(launch), program(*launch.program) {
     register_memory.resize(static_cast<size_t>(count) * program.register_bytes + 128);
     shared.resize(program.static_shared + launch.dynamic_shared);
     local.resize(program.local_bytes * count * warp_size);
+    if (launch.settings.races) races = std::make_unique<RaceCheck>(shared.size(), count);
     auto *first = reinterpret_cast<uint8_t *>((reinterpret_cast<uint64_t>(register_memory.data()) + 127) / 128 * 128);
     for (uint32_t i = 0; i < count; ++i) {
         Warp &w = warps[i];
@@ -45,7 +46,6 @@ void Block::start() {
     for (Barrier &barrier : barriers)
         barrier = Barrier();
     if (races) races->begin_block();
-    if (launch.settings.races && !races) races = std::make_unique<RaceCheck>(shared.size(), static_cast<uint32_t>(warps.size()));
     if (program.has_wgmma) {
         proxies = std::make_unique<ProxyCheck>(shared.size(), static_cast<uint32_t>(warps.size()));
         warpgroups = std::make_unique<WarpgroupCheck>(static_cast<uint32_t>(warps.size()));

@@ -5,7 +5,7 @@
 
 namespace attune::emulator {
 
-RaceCheck::RaceCheck(size_t bytes, uint32_t warps) : words((bytes + 3) / 4), clocks(warps) { begin_block(); }
+RaceCheck::RaceCheck(size_t bytes, uint32_t warps) : words((bytes + 3) / 4), clocks(warps) {}
 
 // To forget the marks would take longer than many a block does.
 void RaceCheck::begin_block() {

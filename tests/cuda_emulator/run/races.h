@@ -21,7 +21,7 @@ public:
     using Clock = std::array<uint32_t, max_warps>;
 
     RaceCheck(size_t bytes, uint32_t warps);
-    /** Another block begins: all that came before lies before all of it. */
+    /** A block begins, the first or another: all that came before lies before all of it. */
     void begin_block();
     /** Throws launch_error that names the other instruction's `line`. */
     void access(uint32_t warp, int line, uint64_t offset, uint32_t bytes, Access access);
