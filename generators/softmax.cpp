@@ -3,6 +3,7 @@
 
 #include "dsl/prefetch.h"
 #include "generators/bind.h"
+#include "schedules/cuda/private_registers.h"
 #include "schedules/x86/stream_stores.h"
 
 namespace attune::generators {
@@ -41,6 +42,7 @@ public:
 
     /** Called after generate(): the pipeline is known only then. */
     void schedule() {
+        if (get_target().has_gpu_feature()) get_pipeline().add_custom_lowering_pass(new schedules::cuda::PrivateRegisters);
         dsl::lower_prefetches(get_pipeline());
         schedules::x86::lower_streams(get_pipeline(), schedules::machine(get_target()), 1, {"", false});
     }

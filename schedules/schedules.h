@@ -75,8 +75,12 @@ dsl::TileShape simt_split_shape(const Machine &machine, int head_dim, const Hali
 void simt_attention(const dsl::AttentionTiles &attention, const Machine &machine);
 
 dsl::SoftmaxShape softmax_shape(const Machine &machine, int head_dim, const Halide::Expr &keys);
+dsl::SoftmaxShape softmax_wide_shape(const Machine &machine, int head_dim, const Halide::Expr &keys);
+dsl::SoftmaxShape softmax_warp_shape(const Machine &machine, int head_dim, const Halide::Expr &keys);
 dsl::SoftmaxShape softmax_column_shape(const Machine &machine, int head_dim, const Halide::Expr &keys);
 void simt_softmax(const dsl::Softmax &softmax, const Machine &machine);
+void wide_softmax(const dsl::Softmax &softmax, const Machine &machine);
+void warps_softmax(const dsl::Softmax &softmax, const Machine &machine);
 void simt_softmax_columns(const dsl::Softmax &softmax, const Machine &machine);
 
 void simt_merge(const dsl::Merge &merge, const Machine &machine);

@@ -47,7 +47,9 @@ const std::vector<SoftmaxSchedule> &softmax_schedules() {
     static const std::vector<SoftmaxSchedule> table = {
         {"reference", "x86", "every Func in memory, no loop changed", softmax_in_order, reference_softmax},
         {"vectorized", "x86", "a long row or many short ones at a time, in vectors", x86::softmax_shape, x86::vectorized_softmax},
+        {"warps", "cuda", "a warp a row: for short ones", cuda::softmax_warp_shape, cuda::warps_softmax},
         {"simt", "cuda", "a block of threads a row", cuda::softmax_shape, cuda::simt_softmax},
+        {"wide", "cuda", "as many threads a row as a block may have: for long ones", cuda::softmax_wide_shape, cuda::wide_softmax},
     };
     return table;
 }
@@ -122,7 +124,7 @@ const std::vector<RotarySchedule> &rotary_schedules() {
     static const std::vector<RotarySchedule> table = {
         {"reference", "x86", "every Func in memory, no loop changed", rotary_shape, reference_rotary},
         {"vectorized", "x86", "a vector of pairs at a time, the table's rows shared by heads", x86::rotary_shape, x86::vectorized_rotary},
-        {"simt", "cuda", "a warp along the pairs, a thread a pair", cuda::rotary_shape, cuda::simt_rotary},
+        {"simt", "cuda", "64 pairs side by side, a thread a pair of eight heads", cuda::rotary_shape, cuda::simt_rotary},
     };
     return table;
 }

@@ -1,5 +1,7 @@
 #include "schedules/cuda/blocks.h"
 
+#include <vector>
+
 #include "dsl/axes.h"
 
 namespace attune::schedules::cuda {
@@ -9,8 +11,19 @@ using Halide::Func;
 using Halide::LoopLevel;
 using Halide::MemoryType;
 using Halide::RVar;
+using Halide::Stage;
 using Halide::TailStrategy;
 using Halide::Var;
+using Halide::VarOrRVar;
+
+namespace {
+
+void over_threads(Stage stage, const Var &side_by_side, const RowThreads &row) {
+    stage.gpu_threads(side_by_side);
+    if (row.row) stage.gpu_threads(*row.row);
+}
+
+} // namespace
 
 void blocks_of_rows(Func output, const Var &block) {
     using dsl::axes::batch, dsl::axes::dim, dsl::axes::head, dsl::axes::token;
@@ -24,25 +37,36 @@ void blocks_of_rows(Func output, const Var &block) {
         .gpu_threads(dim, token);
 }
 
-void keep_in_registers(Func partial, const Halide::RDom &chunks, const LoopLevel &block) {
+void keep_in_registers(Func partial, const Halide::RDom &chunks, const LoopLevel &block, const RowThreads &row) {
     const Var &lane = dsl::axes::lane;
-    partial.compute_at(block).store_in(MemoryType::Register).bound_extent(lane, row_lanes);
-    partial.split(lane, part, thread, row_threads).reorder(part, thread).gpu_threads(thread).unroll(part);
-    partial.update().split(lane, part, thread, row_threads).reorder(part, chunks, thread).gpu_threads(thread).unroll(part);
+    partial.compute_at(block).store_in(MemoryType::Register).bound_extent(lane, row.lanes());
+    auto spread = [&](Stage stage, std::vector<VarOrRVar> order) {
+        order.emplace_back(thread);
+        if (row.row) order.emplace_back(*row.row);
+        stage.split(lane, part, thread, row.threads).reorder(order).unroll(part);
+        over_threads(stage, thread, row);
+    };
+    spread(partial, {part}), spread(partial.update(), {part, chunks.x});
 }
 
-void reduce_over_block(Func total, const Halide::RDom &lanes, const LoopLevel &block) {
+void reduce_over_threads(Func total, const Halide::RDom &lanes, const LoopLevel &block, const RowThreads &row) {
     const RVar own("own"), of_thread("of_thread"), of_group("of_group"), group("group");
-    const Var group_thread("group_thread");
-    const int groups = 16;
-    Func by_thread = total.update().split(lanes.x, own, of_thread, row_threads).rfactor(of_thread, thread);
-    by_thread.compute_at(block).store_in(MemoryType::GPUShared).gpu_threads(thread);
-    by_thread.update().gpu_threads(thread).unroll(own);
-    Func by_group = total.update().split(of_thread, of_group, group, groups).rfactor(group, group_thread);
-    by_group.compute_at(block).store_in(MemoryType::GPUShared).gpu_threads(group_thread);
-    by_group.update().gpu_threads(group_thread).unroll(of_group);
-    total.compute_at(block).store_in(MemoryType::GPUShared);
-    total.update().unroll(group);
+    const Var group_thread("group_thread"), one = total.args().front(); // a loop of one thread
+    int of_each = 1;                                                    // threads of a group, and at least as many groups as that
+    while (of_each * of_each < row.threads)
+        of_each *= 2;
+    // Added up in registers, and then stored: a sum that lies in shared memory has a barrier after each of its stages.
+    auto share = [&](Func f, const Var &side_by_side, const RVar &joined) {
+        Func shared = f.in();
+        shared.compute_at(block).store_in(MemoryType::GPUShared);
+        over_threads(shared, side_by_side, row);
+        if (row.row) shared.reorder(side_by_side, *row.row).reorder_storage(side_by_side, *row.row);
+        f.compute_at(shared, side_by_side);
+        f.update().unroll(joined);
+    };
+    share(total.update().split(lanes.x, own, of_thread, row.threads).rfactor(of_thread, thread), thread, own);
+    share(total.update().split(of_thread, group, of_group, of_each).rfactor(group, group_thread), group_thread, of_group);
+    share(total, one, group);
 }
 
 } // namespace attune::schedules::cuda

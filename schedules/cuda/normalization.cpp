@@ -9,7 +9,7 @@ using Halide::LoopLevel;
 using Halide::TailStrategy;
 using Halide::Var;
 
-dsl::NormShape norm_shape(const Machine &, int, const Halide::Expr &) { return {row_lanes}; }
+dsl::NormShape norm_shape(const Machine &, int, const Halide::Expr &) { return {block_a_row.lanes()}; }
 
 void simt_norm(const dsl::Norm &n, const Machine &) {
     Func y = n.y;
@@ -17,8 +17,10 @@ void simt_norm(const dsl::Norm &n, const Machine &) {
     const LoopLevel block(y, row);
     y.split(channel, step, thread, row_threads, TailStrategy::GuardWithIf).reorder(step, thread, row).gpu_blocks(row).gpu_threads(thread);
     const bool centred = n.kind == dsl::NormKind::layer;
-    if (centred) keep_in_registers(n.lane_sum, n.chunks.front().steps, block), reduce_over_block(n.sum, n.lanes, block);
-    keep_in_registers(n.lane_squares, n.chunks.front().steps, block), reduce_over_block(n.squares, n.lanes, block);
+    if (centred)
+        keep_in_registers(n.lane_sum, n.chunks.front().steps, block, block_a_row), reduce_over_threads(n.sum, n.lanes, block, block_a_row);
+    keep_in_registers(n.lane_squares, n.chunks.front().steps, block, block_a_row),
+        reduce_over_threads(n.squares, n.lanes, block, block_a_row);
 }
 
 void simt_row_sum(const dsl::RowSum &s, const Machine &) {

@@ -28,11 +28,33 @@ TEST(CudaFunctions, SoftmaxTakesDeviceTensors) {
     attune::Call call = attune::Call::on(&stream);
     const attune::Status status = softmax(m.x, m.y, {}, &call);
     ASSERT_TRUE(status.ok()) << status.message;
-    EXPECT_STREQ(seen_cuda().kernel, "simt_softmax");
+    EXPECT_STREQ(seen_cuda().kernel, "warps_softmax");
     EXPECT_EQ(seen_cuda().stream, &stream);
     EXPECT_EQ(seen_cuda().query.device, reinterpret_cast<uintptr_t>(m.floats.data()));
     EXPECT_NE(seen_cuda().key.device, 0u); // the mask's stand-in
     EXPECT_FALSE(seen_cuda().key.host);
+}
+
+TEST(CudaFunctions, TheLengthOfRowsDecidesHowManyThreadsSoftmaxGivesThem) {
+    std::vector<float> floats(2 * 16385), results(floats.size());
+    const auto kernel = [&](int64_t length, attune_type type = ATTUNE_F32, const std::string &schedule = "") -> std::string {
+        const auto rows = [&](std::vector<float> &data) {
+            attune_tensor t = on_cuda({data.data(), {2, length}});
+            t.type = type;
+            return TensorView(t);
+        };
+        seen_cuda() = {};
+        const attune::Status status = softmax(rows(floats), rows(results), {1, false, -1, nullptr, schedule});
+        return status.ok() ? seen_cuda().kernel : status.message;
+    };
+    EXPECT_EQ(kernel(1), "warps_softmax");
+    EXPECT_EQ(kernel(1024), "warps_softmax");
+    EXPECT_EQ(kernel(1025), "simt_softmax");
+    EXPECT_EQ(kernel(16384), "simt_softmax");
+    EXPECT_EQ(kernel(16385), "wide_softmax");
+    EXPECT_EQ(kernel(8, ATTUNE_F32, "simt"), "simt_softmax") << "as it was named";
+    EXPECT_EQ(kernel(1025, ATTUNE_F32, "warps"), "warps_softmax");
+    EXPECT_EQ(kernel(8, ATTUNE_F16), "simt_softmax_f16") << "where there is no other";
 }
 
 TEST(CudaFunctions, AllTensorsAreOnOneDevice) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "attune/attune.hpp"
 #include "compare.h"
@@ -19,13 +20,17 @@
 namespace attune::test {
 namespace {
 
-bool is_linked(const std::string &operation, attune_type type = ATTUNE_F32) {
+/** The schedules that kernels of the operation are linked in by. */
+std::vector<std::string> linked_schedules(const std::string &operation, attune_type type = ATTUNE_F32) {
+    std::vector<std::string> schedules;
     for (int32_t index = 0; index < attune_kernel_count(); index++) {
         const attune_kernel &kernel = *attune_kernel_at(index);
-        if (kernel.operation == operation && kernel.dtype == type && kernel.device == ATTUNE_CUDA) return true;
+        if (kernel.operation == operation && kernel.dtype == type && kernel.device == ATTUNE_CUDA) schedules.emplace_back(kernel.schedule);
     }
-    return false;
+    return schedules;
 }
+
+bool is_linked(const std::string &operation, attune_type type = ATTUNE_F32) { return !linked_schedules(operation, type).empty(); }
 
 /** Calls run(y on the device), and brings y back. */
 template <typename Run> void run_into(DeviceMemory &memory, const attune_tensor &y, const Run &run) {
@@ -50,8 +55,14 @@ protected:
         random.fill_normal(x, 2);
         return {kind(), x, axis};
     }
+    /** By every schedule, where the axis is contiguous: only then there are several. */
     void expect_right(const AxisProblem &p) const {
-        SCOPED_TRACE(std::to_string(p.x.extent[static_cast<size_t>(p.axis)]) + " along axis " + std::to_string(p.axis));
+        const bool rows = p.axis == static_cast<int>(p.x.extent.size()) - 1;
+        for (const std::string &schedule : rows ? linked_schedules(GetParam()) : std::vector<std::string>{""})
+            expect_right(p, schedule);
+    }
+    void expect_right(const AxisProblem &p, const std::string &schedule) const {
+        SCOPED_TRACE(std::to_string(p.x.extent[static_cast<size_t>(p.axis)]) + " along axis " + std::to_string(p.axis) + " " + schedule);
         Extents extents = p.x.extent;
         if (kind() == AxisKind::log_sum_exp) extents[static_cast<size_t>(p.axis)] = 1;
         const Tensor<float> y(extents, {{}, 3});
@@ -61,21 +72,27 @@ protected:
         if (p.mask.memory) mask = memory.upload(p.mask.view());
         const TensorView *given = p.mask.memory ? &mask : nullptr;
         run_into(memory, y.view(), [&](const TensorView &there) {
-            if (kind() == AxisKind::log_sum_exp) return log_sum_exp(x, there, {p.temperature, p.axis, given, ""});
-            return softmax(x, there, {p.temperature, kind() == AxisKind::log_softmax, p.axis, given, ""});
+            if (kind() == AxisKind::log_sum_exp) return log_sum_exp(x, there, {p.temperature, p.axis, given, schedule});
+            return softmax(x, there, {p.temperature, kind() == AxisKind::log_softmax, p.axis, given, schedule});
         });
         const std::vector<double> exact = along_axis_in_double(p);
         const Tolerance tolerance = twice_rounded(exact, along_axis_in_float(p), std::max(1.0, largest_magnitude(exact)));
         EXPECT_TRUE(agrees(to_double(y), exact, tolerance, 0.2));
         EXPECT_TRUE(y.canaries_intact());
+        if (kind() == AxisKind::log_sum_exp) return;
+        const Tensor<float> both = p.x.clone();
+        run_into(memory, both.view(), [&](const TensorView &there) {
+            return softmax(there, there, {p.temperature, kind() == AxisKind::log_softmax, p.axis, given, schedule});
+        });
+        EXPECT_TRUE(agrees(to_double(both), exact, tolerance, 0.2)) << "in place";
     }
 };
 INSTANTIATE_TEST_SUITE_P(Prebuilt, CudaAxis, ::testing::Values("softmax", "log_softmax", "log_sum_exp"),
                          [](const auto &info) { return std::string(info.param); });
 
 TEST_P(CudaAxis, RowsAndColumns) {
-    for (int64_t length : {1, 31, 33, 1000, 5000})
-        expect_right(problem({3, length}, 1));
+    for (int64_t length : {1, 31, 33, 128, 1000, 5000})
+        expect_right(problem({19, length}, 1)); // more rows than a block has warps, and not twice as many
     for (auto [length, columns] : {std::pair<int64_t, int64_t>{1, 1}, {37, 131}, {300, 5}, {2, 64}})
         expect_right(problem({2, length, columns}, 1));
     expect_right(problem({2, 5, 3, 19}, 0));
@@ -104,18 +121,23 @@ TEST_F(CudaFunctions, SoftmaxOfSixteenBitsIsRoundedOnce) {
     for (const attune_type type : {ATTUNE_F16, ATTUNE_BF16})
         for (const bool log : {false, true})
             for (const int32_t axis : {0, 1}) {
-                if (!is_linked(std::string(log ? "log_softmax" : "softmax") + (axis == 0 ? "_columns" : ""), type))
-                    GTEST_SKIP() << "a kernel isn't linked in";
+                const auto schedules = linked_schedules(std::string(log ? "log_softmax" : "softmax") + (axis == 0 ? "_columns" : ""), type);
+                if (schedules.empty()) GTEST_SKIP() << "a kernel isn't linked in";
                 const Tensor<float> drawn({37, 131}), wide(drawn.extent);
                 random.fill_normal(drawn, 2);
-                const TypedTensor x(type, drawn), y(type, drawn.extent);
+                const TypedTensor x(type, drawn);
                 const std::vector<double> values = x.values();
                 std::copy(values.begin(), values.end(), wide.data());
-                DeviceMemory memory;
-                const TensorView given(memory.upload(x.view()));
-                run_into(memory, y.view(), [&](const TensorView &there) { return softmax(given, there, {1, log, axis, nullptr, ""}); });
                 const std::vector<double> exact = along_axis_in_double({log ? AxisKind::log_softmax : AxisKind::softmax, wide, axis});
-                EXPECT_TRUE(agrees(y.values(), exact, {1e-6, type == ATTUNE_BF16 ? 0x1p15 : 0x1p12})) << "axis " << axis;
+                for (const std::string &schedule : schedules) {
+                    const TypedTensor y(type, drawn.extent);
+                    DeviceMemory memory;
+                    const TensorView given(memory.upload(x.view()));
+                    run_into(memory, y.view(), [&](const TensorView &there) {
+                        return softmax(given, there, {1, log, axis, nullptr, schedule});
+                    });
+                    EXPECT_TRUE(agrees(y.values(), exact, {1e-6, type == ATTUNE_BF16 ? 0x1p15 : 0x1p12})) << schedule << " " << axis;
+                }
             }
 }
 

@@ -113,6 +113,9 @@ const attune_kernel fake_cuda_kernels[] = {
     tensor_core_kernel(
         "wgmma_f16_d64", "sm_90a,compute_90a", "wgmma", [](void **a) { return note_attention("wgmma_f16_d64", a); }, ATTUNE_F16),
     kernel("simt_softmax", "softmax", "simt", ATTUNE_F32, [](void **a) { return note_softmax("simt_softmax", a); }),
+    kernel("simt_softmax_f16", "softmax", "simt", ATTUNE_F16, [](void **a) { return note_softmax("simt_softmax_f16", a); }),
+    kernel("warps_softmax", "softmax", "warps", ATTUNE_F32, [](void **a) { return note_softmax("warps_softmax", a); }),
+    kernel("wide_softmax", "softmax", "wide", ATTUNE_F32, [](void **a) { return note_softmax("wide_softmax", a); }),
     tensor_core_kernel("split_kv_bf16_d64", "sm_80,sm_90,compute_80", "split_kv",
                        [](void **a) { return note_attention("split_kv_bf16_d64", a, true); }),
     kernel("write_f32", "cache_write", "simt", ATTUNE_F32, [](void **a) { return note_write("write_f32", a); }),

@@ -46,9 +46,9 @@ std::vector<SeenCache> &seen_cache();
 SeenAttention &seen_cuda();
 
 /** For the registry: "attention" of schedules simt (f32, f16), mma and split_kv (bf16, D 64, words, capability 8.0 up), wgmma (the same,
- * capability 10.3; f16, 9.0), softmax of simt, and what caches need. */
+ * capability 10.3; f16, 9.0), softmax of simt (f32, f16), warps and wide (f32), and what caches need. */
 extern const attune_kernel fake_cuda_kernels[];
-inline constexpr int fake_cuda_kernel_count = 11;
+inline constexpr int fake_cuda_kernel_count = 14;
 
 /** Of attune_add_kernel, in the place of split_kv_bf16_d64: its mask is "documents & causal | lengths". */
 extern const attune_kernel fake_own_cuda_kernel;

@@ -209,10 +209,11 @@ extern "C" {
 extern const attune_kernel *const attune_prebuilt_kernels[];
 extern const int32_t attune_prebuilt_kernel_count;
 const attune_kernel *const attune_prebuilt_kernels[] = {
-    ATTUNE_FAKE(0),      ATTUNE_FAKE(1),      ATTUNE_FAKE(2),      ATTUNE_FAKE(3),      ATTUNE_FAKE(4),      ATTUNE_FAKE(5),
-    ATTUNE_FAKE(6),      ATTUNE_FAKE(7),      ATTUNE_FAKE(8),      ATTUNE_FAKE(9),      ATTUNE_FAKE(10),     ATTUNE_FAKE(11),
-    ATTUNE_FAKE(12),     ATTUNE_FAKE(13),     ATTUNE_FAKE(14),     ATTUNE_FAKE(15),     ATTUNE_FAKE(16),     ATTUNE_FAKE(17),
-    ATTUNE_FAKE_CUDA(0), ATTUNE_FAKE_CUDA(1), ATTUNE_FAKE_CUDA(2), ATTUNE_FAKE_CUDA(3), ATTUNE_FAKE_CUDA(4), ATTUNE_FAKE_CUDA(5),
-    ATTUNE_FAKE_CUDA(6), ATTUNE_FAKE_CUDA(7), ATTUNE_FAKE_CUDA(8), ATTUNE_FAKE_CUDA(9), ATTUNE_FAKE_CUDA(10)};
+    ATTUNE_FAKE(0),       ATTUNE_FAKE(1),      ATTUNE_FAKE(2),      ATTUNE_FAKE(3),      ATTUNE_FAKE(4),       ATTUNE_FAKE(5),
+    ATTUNE_FAKE(6),       ATTUNE_FAKE(7),      ATTUNE_FAKE(8),      ATTUNE_FAKE(9),      ATTUNE_FAKE(10),      ATTUNE_FAKE(11),
+    ATTUNE_FAKE(12),      ATTUNE_FAKE(13),     ATTUNE_FAKE(14),     ATTUNE_FAKE(15),     ATTUNE_FAKE(16),      ATTUNE_FAKE(17),
+    ATTUNE_FAKE_CUDA(0),  ATTUNE_FAKE_CUDA(1), ATTUNE_FAKE_CUDA(2), ATTUNE_FAKE_CUDA(3), ATTUNE_FAKE_CUDA(4),  ATTUNE_FAKE_CUDA(5),
+    ATTUNE_FAKE_CUDA(6),  ATTUNE_FAKE_CUDA(7), ATTUNE_FAKE_CUDA(8), ATTUNE_FAKE_CUDA(9), ATTUNE_FAKE_CUDA(10), ATTUNE_FAKE_CUDA(11),
+    ATTUNE_FAKE_CUDA(12), ATTUNE_FAKE_CUDA(13)};
 const int32_t attune_prebuilt_kernel_count = 18 + attune::runtime::fake_cuda_kernel_count;
 }

@@ -252,7 +252,8 @@ typedef struct attune_softmax_args {
     const attune_tensor *mask; /* optional, ATTUNE_BOOL, rank of x, each axis full or 1: true counts; false gets 0 (logarithm: -inf) */
     float temperature;         /* > 0 */
     int32_t log;               /* non-zero: log-softmax */
-    const char *schedule;
+    const char *schedule;      /* name; NULL: Attune's choice, "vectorized"; on ATTUNE_CUDA "warps" for rows of up to 1024, "wide" for
+                                  those of more than 16384, else "simt" */
 } attune_softmax_args;
 void attune_softmax_args_init(attune_softmax_args *args);
 attune_status attune_softmax(const attune_softmax_args *args, attune_call *call);
@@ -265,7 +266,7 @@ typedef struct attune_log_sum_exp_args {
     int32_t axis;              /* as for softmax */
     const attune_tensor *mask; /* as for softmax */
     float temperature;         /* > 0 */
-    const char *schedule;
+    const char *schedule;      /* as for softmax */
 } attune_log_sum_exp_args;
 void attune_log_sum_exp_args_init(attune_log_sum_exp_args *args);
 attune_status attune_log_sum_exp(const attune_log_sum_exp_args *args, attune_call *call);
