@@ -19,17 +19,25 @@ namespace {
 constexpr int column_lanes = 8;  // of a column of the columns' form
 constexpr int rows_of_warps = 4; // in a block; with eight, rows took 0 to 4 % longer on an H200
 
-// Elements that a thread reads before it stores the first of them.
-constexpr int elements_at_once = 4;
+constexpr int elements_at_once = 4; // that a thread reads before it stores the first of them
 
-constexpr int wide_threads = 1024;
-const RowThreads wide_row{wide_threads};
+const RowThreads warp_a_row{warp_threads}, wide_block_a_row{1024};
 
-void stages_of_rows(const dsl::Softmax &s, const LoopLevel &block, const RowThreads &row) {
+dsl::SoftmaxShape shape_for(const RowThreads &threads) { return {threads.lanes(), threads.lanes()}; }
+
+// A row's elements, dealt to so many threads.
+void deal_elements(Func result, const Var &i, int threads) {
+    result.split(i, step, thread, threads, TailStrategy::GuardWithIf)
+        .split(step, step, part, elements_at_once, TailStrategy::GuardWithIf)
+        .unroll(part);
+}
+
+// Called last: the code for rows without a mask is a copy of what is scheduled by then.
+void stages_of_rows(const dsl::Softmax &s, const LoopLevel &block, const RowThreads &threads) {
     for (Func partial : {s.lane_maximum, s.lane_sum})
-        keep_in_registers(partial, s.chunks.front().steps, block, row);
+        keep_in_registers(partial, s.chunks.front().steps, block, threads);
     for (Func total : {s.maximum, s.sum})
-        reduce_over_threads(total, s.lanes, block, row);
+        reduce_over_threads(total, s.lanes, block, threads);
     Func result = s.result, finish = s.finish;
     finish.compute_at(result, thread);
     result.specialize(s.special.front()); // no mask: it isn't there to be read
@@ -40,44 +48,34 @@ void stages_of_rows(const dsl::Softmax &s, const LoopLevel &block, const RowThre
 void block_of_threads(const dsl::Softmax &s, const RowThreads &threads) {
     Func result = s.result;
     const Var column = result.args()[0], i = result.args()[1], row = result.args()[2];
-    result.split(i, step, thread, threads.threads, TailStrategy::GuardWithIf)
-        .split(step, step, part, elements_at_once, TailStrategy::GuardWithIf)
-        .reorder(part, step, thread, row, column)
-        .unroll(part)
-        .gpu_blocks(row, column)
-        .gpu_threads(thread);
+    deal_elements(result, i, threads.count);
+    result.reorder(part, step, thread, row, column).gpu_blocks(row, column).gpu_threads(thread);
     stages_of_rows(s, LoopLevel(result, row), threads);
 }
 
 } // namespace
 
-dsl::SoftmaxShape softmax_shape(const Machine &, int, const Halide::Expr &) { return {block_a_row.lanes(), block_a_row.lanes()}; }
+dsl::SoftmaxShape softmax_shape(const Machine &, int, const Halide::Expr &) { return shape_for(block_a_row); }
 
-dsl::SoftmaxShape softmax_wide_shape(const Machine &, int, const Halide::Expr &) { return {wide_row.lanes(), wide_row.lanes()}; }
+dsl::SoftmaxShape softmax_wide_shape(const Machine &, int, const Halide::Expr &) { return shape_for(wide_block_a_row); }
 
-dsl::SoftmaxShape softmax_warp_shape(const Machine &, int, const Halide::Expr &) { return {warp_a_row.lanes(), warp_a_row.lanes()}; }
+dsl::SoftmaxShape softmax_warp_shape(const Machine &, int, const Halide::Expr &) { return shape_for(warp_a_row); }
 
 dsl::SoftmaxShape softmax_column_shape(const Machine &, int, const Halide::Expr &) { return {column_lanes, column_lanes}; }
 
 void simt_softmax(const dsl::Softmax &s, const Machine &) { block_of_threads(s, block_a_row); }
 
 // Of a long row: fewer of them are read at a time, so that more of each is still in the second-level cache when it is read again.
-void wide_softmax(const dsl::Softmax &s, const Machine &) { block_of_threads(s, wide_row); }
+void wide_softmax(const dsl::Softmax &s, const Machine &) { block_of_threads(s, wide_block_a_row); }
 
 // Of a short row, of which most of a block's threads would have nothing, and all of them wait for each other.
 void warps_softmax(const dsl::Softmax &s, const Machine &) {
     Func result = s.result;
     const Var column = result.args()[0], i = result.args()[1], row = result.args()[2];
-    RowThreads warps = warp_a_row;
-    warps.row = row;
-    result.split(row, task, row, rows_of_warps, TailStrategy::GuardWithIf)
-        .split(i, step, thread, warp_threads, TailStrategy::GuardWithIf)
-        .split(step, step, part, elements_at_once, TailStrategy::GuardWithIf)
-        .reorder(part, step, thread, row, task, column)
-        .unroll(part)
-        .gpu_blocks(task, column)
-        .gpu_threads(thread, row);
-    stages_of_rows(s, LoopLevel(result, task), warps);
+    result.split(row, task, row, rows_of_warps, TailStrategy::GuardWithIf);
+    deal_elements(result, i, warp_a_row.count);
+    result.reorder(part, step, thread, row, task, column).gpu_blocks(task, column).gpu_threads(thread, row);
+    stages_of_rows(s, LoopLevel(result, task), {warp_a_row.count, row});
 }
 
 // A warp reads 32 columns side by side, and a block's warps take turns down the axis.
