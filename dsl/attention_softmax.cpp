@@ -7,6 +7,7 @@
 namespace attune::dsl {
 
 using namespace axes;
+using Halide::cast;
 using Halide::Expr;
 using Halide::Func;
 using Halide::RDom;
@@ -94,7 +95,14 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
     if (blocking.maxima_with_scores) {
         // All slots, since the loop over them is that of the scores: of those that something changes the maximum is taken when it has.
         b.unchanged_slots = slots("unchanged_slots", apart);
-        const Expr looked_at = select(b.unchanged_slots.y < scores.unchanged, score_of(b.unchanged_slots), masked_score());
+        const Expr is_unchanged = b.unchanged_slots.y < scores.unchanged;
+        Expr looked_at = score_of(b.unchanged_slots);
+        // Beside products of tiles, which are few instructions, a branch costs less than a selection for each vector. Cast, the condition
+        // can't be solved for the slot, and so become a bound of its loop.
+        if (blocking.scores_in_memory)
+            b.unchanged_slots.where(cast<uint8_t>(is_unchanged) != 0);
+        else
+            looked_at = select(is_unchanged, looked_at, masked_score());
         by_lane(b.lane_maximum, lane) = max(by_lane(b.lane_maximum, lane), looked_at);
         b.maximum_slots.where(b.maximum_slots.y >= scores.unchanged);
     }

@@ -7,19 +7,22 @@
 
 namespace attune::schedules {
 
-/** Runs two loops as one, a pass of the first and then one of the second in turn: the outermost loop of a Func's pure definition, and that
- * of the update of a reduction that reads, in the same pass, what the first has just stored. What the reduction begins with comes before
- * both, and so must its memory (hoist_storage). It is the schedule's promise that nothing in between changes what the second reads.
+/** Runs two loops as one, a pass of the first and then one of the second in turn: the outermost loop of a Func's definition, and that of
+ * the update of a reduction that reads, in the same pass, what the first has just stored. What the reduction begins with comes before both,
+ * and so must its memory (hoist_storage). It is the schedule's promise that nothing in between changes what the second reads.
  *
  * Halide computes a Func within a loop only where all that reads it is within, and joins loops (compute_with) only where neither reads the
  * other. What is read again later, as scores and weights are, would have to be read from memory for their maximum and sum alone.
  *
  * Add it by Pipeline::add_custom_lowering_pass. Throws Halide::CompileError where that isn't so, or the loops aren't as long as each other.
- * `update` counts from 0, as in Func::update(). */
+ * Updates count from 0, as in Func::update(); `first_update` may be `pure`. */
 class JoinLoops : public Halide::Internal::IRMutator {
 public:
-    JoinLoops(const Halide::Func &first, const Halide::Func &reduction, int update)
-        : first(first.name() + ".s0."), second(reduction.name() + ".s" + std::to_string(update + 1) + "."), reduced(reduction.name()) {}
+    static constexpr int pure = -1; // the definition that isn't an update
+
+    JoinLoops(const Halide::Func &first, int first_update, const Halide::Func &reduction, int update)
+        : first(first.name() + ".s" + std::to_string(first_update + 1) + "."),
+          second(reduction.name() + ".s" + std::to_string(update + 1) + "."), reduced(reduction.name()) {}
 
 protected:
     using IRMutator::visit;

@@ -39,9 +39,12 @@ inline void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attentio
         pipeline.add_custom_lowering_pass(new UnswitchLoops(attention.scores.dot, 0));
     pipeline.add_custom_lowering_pass(new RegisterArrays);
     const dsl::BlockState &state = attention.partial;
-    if (attention.blocking.maxima_with_scores)
-        pipeline.add_custom_lowering_pass(new JoinLoops(attention.scores.masked, state.lane_maximum, 0));
-    if (attention.blocking.sums_with_weights) pipeline.add_custom_lowering_pass(new JoinLoops(state.weight, state.lane_sum, 0));
+    if (attention.blocking.maxima_with_scores) {
+        const int products = attention.blocking.scores_in_memory ? 0 : JoinLoops::pure;
+        pipeline.add_custom_lowering_pass(new JoinLoops(attention.scores.masked, products, state.lane_maximum, 0));
+    }
+    if (attention.blocking.sums_with_weights)
+        pipeline.add_custom_lowering_pass(new JoinLoops(state.weight, JoinLoops::pure, state.lane_sum, 0));
     add_masked_loads(pipeline, machine);
     // Whether all values are finite is seen as they are copied.
     if (attention.operands.value_lanes == machine.float_lanes && attention.blocking.values_together == 1)

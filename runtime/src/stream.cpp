@@ -1,5 +1,6 @@
 #include "stream.h"
 
+#include <algorithm>
 #include <emmintrin.h>
 
 #include "last_level_cache.h"
@@ -24,10 +25,21 @@ extern "C" int attune_stream(char *to, char *from, int64_t bytes, int begins, in
     return 0;
 }
 
-// Measured where the cache holds 32 MiB: an output of 16 MiB is written faster past it, one of 8 MiB isn't.
+// Measured where the cache holds 32 MiB: an output of 16 MiB is written faster past it, one of 8 MiB isn't. Two virtual CPUs of a Granite
+// Rapids are told of 480 MiB and find some 64 of it theirs: softmax takes 0.67 of the time past it at 32 MiB, and 1.24 at 16.
 extern "C" int64_t attune_least_streamed_bytes() {
-    static const int64_t bytes = attune::runtime::last_level_cache_bytes() / 2;
+    constexpr int64_t most_counted_on = int64_t{64} << 20;
+    static const int64_t bytes = std::min(attune::runtime::last_level_cache_bytes(), most_counted_on) / 2;
     return bytes;
+}
+
+// Measured on Zen 5, and on Granite Rapids, where norms by 4 KiB take 0.73 to 0.9 of the time that they take by 8.
+extern "C" int32_t attune_streamed_bytes_ahead() {
+    static const bool intel = [] {
+        __builtin_cpu_init();
+        return __builtin_cpu_is("intel") != 0;
+    }();
+    return intel ? 4096 : 8192;
 }
 
 extern "C" int attune_stream_end() {

@@ -17,8 +17,13 @@ namespace {
 
 constexpr int elements_per_task = 16384;
 
-// Rows that go through the stages side by side.
-Halide::Expr rows_together(const Halide::Expr &extent) { return max(1, most_streamed_together / max(1, extent)); }
+// Rows that go through the stages side by side. In vectors of 16 no more than what lets one begin while another ends: on Granite Rapids
+// rows of 64 and 128 numbers take 0.81 and 0.84 of the time from memory so, and 0.92 to 0.94 in the caches.
+Halide::Expr rows_together(const Machine &machine, const Halide::Expr &extent) {
+    constexpr int least_rows = 4, least_elements = 512;
+    const Halide::Expr row = max(1, extent), most = most_streamed_together / row;
+    return max(1, machine.float_lanes == 16 ? min(most, max(least_rows, least_elements / row)) : most);
+}
 
 void specialize(Func result, const dsl::Softmax &softmax) {
     for (const Halide::Expr &condition : softmax.special)
@@ -30,7 +35,7 @@ void specialize(Func result, const dsl::Softmax &softmax) {
 // Four vectors of partial results side by side: a maximum or sum takes four cycles, and two can start in each. They are halved at the end
 // of a row: added up one after the other, 64 lanes take as long as the exponentials of 128 elements.
 dsl::SoftmaxShape softmax_shape(const Machine &machine, int, const Halide::Expr &extent) {
-    return {4 * machine.float_lanes, 1, machine.float_lanes, rows_together(extent), rounding(machine)};
+    return {4 * machine.float_lanes, 1, machine.float_lanes, rows_together(machine, extent), rounding(machine)};
 }
 
 // A task is some thousand elements, of one row or of many. Rows that fit together go through the stages side by side, so that one begins
@@ -40,7 +45,7 @@ void vectorized_softmax(const dsl::Softmax &s, const Machine &machine) {
     const Var lane = dsl::axes::lane;
     Func result = s.result, weight = s.weight, finish = s.finish, maximum = s.maximum, sum = s.sum;
     const Var i = result.args()[1], row = result.args()[2], task("task"), group("group");
-    const Halide::Expr rows = rows_together(s.extent), groups_per_task = max(1, elements_per_task / (rows * s.extent));
+    const Halide::Expr rows = rows_together(machine, s.extent), groups_per_task = max(1, elements_per_task / (rows * s.extent));
     result.split(row, group, row, rows, TailStrategy::GuardWithIf)
         .split(group, task, group, groups_per_task, TailStrategy::GuardWithIf)
         .reorder(i, row, group, task)

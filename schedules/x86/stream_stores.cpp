@@ -21,8 +21,8 @@ const Halide::Var streamed_row("streamed_row");
 namespace {
 
 // Few lines at a time, so that the memory reads and writes side by side: 1 KiB, or a short row. What is read is asked for so far ahead that
-// it has come when it is wanted. Measured on Zen 5.
-constexpr int bytes_per_run = 1024, most_bytes_per_row = 4096, bytes_ahead = 8192, bytes_ahead_once = 6144;
+// it has come when it is wanted: rows that are read twice as far as the runtime says, since that depends on the CPU. Measured on Zen 5.
+constexpr int bytes_per_run = 1024, most_bytes_per_row = 4096, bytes_ahead_once = 6144;
 
 // In the first-level cache, what is read later takes the place of what is read again: of the row itself, if that is longer than this, with
 // what its channels are multiplied by; or of tables, where each element is read once. (A load that spans two lines wants them near: where
@@ -175,9 +175,15 @@ private:
         return Call::make(Halide::Int(32), Call::buffer_get_extent, {buffer, along}, Call::PureExtern);
     }
     // How far on lies what is asked for.
-    int elements_ahead() const { return (reads.once ? bytes_ahead_once : bytes_ahead) / element.bytes(); }
+    Expr elements_ahead() const {
+        if (reads.once) return bytes_ahead_once / element.bytes();
+        return Call::make(Halide::Int(32), "attune_streamed_bytes_ahead", {}, Call::PureExtern) / element.bytes();
+    }
     // The same in passes that store so many elements each.
-    Expr passes_ahead(const Expr &elements) const { return max(1, (elements_ahead() + elements - 1) / max(1, elements)); }
+    Expr passes_ahead(const Expr &elements) const {
+        return max(1, (Variable::make(Halide::Int(32), all_ahead()) + elements - 1) / max(1, elements));
+    }
+    std::string all_ahead() const { return output + ".elements_ahead"; }
     std::string rows_ahead() const { return output + ".rows_ahead"; }
     std::string next_is_far() const { return output + ".next_is_far"; }
 
@@ -323,7 +329,8 @@ private:
         const Expr row = row_elements();
         const Expr far = reads.once ? row % (bytes_per_line / element.bytes()) == 0 : row > most_bytes_near / element.bytes();
         all = LetStmt::make(next_is_far(), select(far, 1, 0), all);
-        return LetStmt::make(rows_ahead(), max(1, elements_ahead() / row), all);
+        all = LetStmt::make(rows_ahead(), max(1, Variable::make(Halide::Int(32), all_ahead()) / row), all);
+        return LetStmt::make(all_ahead(), elements_ahead(), all);
     }
 };
 

@@ -12,7 +12,14 @@
 namespace {
 std::atomic<int64_t> streamed, streamed_in_lines_of_avx512;
 std::atomic<int64_t> least_streamed; // whatever the machine's caches hold
+int32_t bytes_ahead = 8192;          // whatever the machine is
 std::vector<const char *> *places;   // where to, if somebody asks, of one thread
+std::vector<const char *> *asked;    // and what for meanwhile
+
+void note(const char *to, int64_t bytes, const char *next) {
+    if (places && bytes > 0) places->push_back(to);
+    if (asked && bytes > 0) asked->push_back(next);
+}
 } // namespace
 extern "C" {
 int attune_stream(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far);
@@ -20,14 +27,15 @@ int attune_stream_avx512(char *to, char *from, int64_t bytes, int begins, int en
 decltype(attune_stream) __real_attune_stream, __real_attune_stream_avx512;
 
 int64_t __wrap_attune_least_streamed_bytes() { return least_streamed; }
+int32_t __wrap_attune_streamed_bytes_ahead() { return bytes_ahead; }
 int __wrap_attune_stream(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far) {
     streamed += bytes;
-    if (places && bytes > 0) places->push_back(to);
+    note(to, bytes, next);
     return __real_attune_stream(to, from, bytes, begins, ends, next, next_is_far);
 }
 int __wrap_attune_stream_avx512(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far) {
     streamed += bytes, streamed_in_lines_of_avx512 += bytes;
-    if (places && bytes > 0) places->push_back(to);
+    note(to, bytes, next);
     return __real_attune_stream_avx512(to, from, bytes, begins, ends, next, next_is_far);
 }
 }
@@ -239,6 +247,23 @@ TEST(StreamedHeads, ThatBeginWithinALineFollowOneAnother) {
     ASSERT_EQ(rows.size(), 3 * 600);
     for (int64_t i = 0; i < 3 * 600; i++)
         ASSERT_EQ(rows[static_cast<size_t>(i)], i);
+}
+
+// Rows of 4 KiB, by runs of 1 KiB.
+TEST(StreamedNorms, AskForWhatLiesAsFarAheadAsTheRuntimeSays) {
+    Rows x({"rms_norm", ATTUNE_F32, 1, 64, 1024, 0, 0});
+    std::fill(x.lines.begin(), x.lines.end(), Line{});
+    for (const int32_t ahead : {4096, 8192, 16384}) {
+        Rows y = x;
+        std::vector<const char *> next;
+        least_streamed = 0, bytes_ahead = ahead, asked = &next;
+        Call call(1);
+        EXPECT_TRUE(rms_norm(x.heads(0, 1), y.heads(0, 1), {}, &call).ok());
+        asked = nullptr;
+        ASSERT_EQ(next.size(), 64 * 4);
+        for (size_t run = 0; run < 4 * 8; run++) // of the first rows of a task
+            ASSERT_EQ(next[run] - x.begin(), ahead + static_cast<int64_t>(run) * 1024);
+    }
 }
 
 /** Streams a row in parts of 128 bytes from a buffer, and the rest, to `first` bytes into a line. */

@@ -9,18 +9,25 @@
 namespace {
 
 using namespace Halide;
+using attune::schedules::JoinLoops;
 
 // Squares of some of 12 numbers, their sum in four lanes, and from both the squares' shares of it.
 struct Shares {
     Param<int> used{"used"};
     Func square{"square"}, lane_sum{"lane_sum"}, share{"share"};
     Var x{"x"}, lane{"lane"}, tile{"tile"}, outer{"outer"}, inner{"inner"};
-    RDom terms;
+    RDom terms, made;
+    const int update; // of the squares
 
-    /** `longer`: the sum's loop takes one step more. `hoisted`: its memory is there before the squares are made. */
-    explicit Shares(bool longer = false, bool hoisted = true) : terms(0, 3, "terms") {
+    /** `longer`: the sum's loop takes one step more. `hoisted`: its memory is there before the squares are made. `updated`: which an update
+     * does. */
+    explicit Shares(bool longer = false, bool hoisted = true, bool updated = false)
+        : terms(0, 3, "terms"), made(0, 4, 0, 3, "made"), update(updated ? 0 : JoinLoops::pure) {
         terms.where(terms < used + (longer ? 1 : 0));
-        square(x, tile) = select(x < used * 4, cast<float>((x + 1) * (x + 1) + tile), undef<float>());
+        made.where(made.y < used);
+        auto square_of = [&](const Expr &x) { return cast<float>((x + 1) * (x + 1) + tile); };
+        square(x, tile) = updated ? undef<float>() : select(x < used * 4, square_of(x), undef<float>());
+        if (updated) square(made.y * 4 + made.x, tile) = square_of(made.y * 4 + made.x);
         lane_sum(lane, tile) = 0.0f;
         lane_sum(lane, tile) += square(terms * 4 + lane, tile);
         Expr sum = 0.0f;
@@ -29,6 +36,7 @@ struct Shares {
         share(x, tile) = select(x < used * 4, square(x, tile) / sum, sum);
         share.bound(x, 0, 12);
         square.compute_at(share, tile).bound_extent(x, 12).split(x, outer, inner, 4).vectorize(inner);
+        if (updated) square.update().reorder(made.x, made.y, tile).allow_race_conditions().vectorize(made.x);
         lane_sum.compute_at(share, tile).bound_extent(lane, 4).vectorize(lane);
         if (hoisted) lane_sum.hoist_storage_root();
         lane_sum.update().reorder(lane, terms).vectorize(lane);
@@ -36,15 +44,15 @@ struct Shares {
 
     Pipeline pipeline(bool joined) {
         Pipeline p(share);
-        if (joined) p.add_custom_lowering_pass(new attune::schedules::JoinLoops(square, lane_sum, 0));
+        if (joined) p.add_custom_lowering_pass(new JoinLoops(square, update, lane_sum, 0));
         return p;
     }
 };
 
 // The outermost loops of a Func, how many of them store to a reduction, and how many the reduction's first update has of its own.
 struct LoopsOf : Internal::IRVisitor {
-    LoopsOf(const Func &first, const Func &reduction)
-        : first(first.name() + ".s0."), own(reduction.name() + ".s1."), sum(reduction.name()) {}
+    LoopsOf(const Func &first, const Func &reduction, int update = JoinLoops::pure)
+        : first(first.name() + ".s" + std::to_string(update + 1) + "."), own(reduction.name() + ".s1."), sum(reduction.name()) {}
     int loops = 0, reducing = 0, of_reduction = 0;
 
 private:
@@ -65,13 +73,18 @@ private:
 };
 
 LoopsOf loops_of(Shares &shares, Pipeline pipeline) {
-    LoopsOf found(shares.square, shares.lane_sum);
+    LoopsOf found(shares.square, shares.lane_sum, shares.update);
     attune::test::visit_lowered(pipeline, {shares.used}, found);
     return found;
 }
 
-TEST(JoinLoops, OneLoopStoresBoth) {
-    Shares apart, together;
+// What makes the squares: their definition, or an update.
+class JoinLoopsOf : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(, JoinLoopsOf, testing::Bool(),
+                         [](const auto &info) { return info.param ? std::string("an_update") : std::string("a_definition"); });
+
+TEST_P(JoinLoopsOf, OneLoopStoresBoth) {
+    Shares apart(false, true, GetParam()), together(false, true, GetParam());
     const LoopsOf before = loops_of(apart, apart.pipeline(false)), after = loops_of(together, together.pipeline(true));
     EXPECT_EQ(before.loops, 1);
     EXPECT_EQ(before.reducing, 0);
@@ -81,8 +94,8 @@ TEST(JoinLoops, OneLoopStoresBoth) {
     EXPECT_EQ(after.of_reduction, 0);
 }
 
-TEST(JoinLoops, ChangesNoBitForAnyLength) {
-    Shares apart, together;
+TEST_P(JoinLoopsOf, ChangesNoBitForAnyLength) {
+    Shares apart(false, true, GetParam()), together(false, true, GetParam());
     Pipeline plain = apart.pipeline(false), joined = together.pipeline(true);
     for (int used = 0; used <= 3; used++) {
         apart.used.set(used), together.used.set(used);
@@ -110,7 +123,7 @@ TEST(JoinLoops, LeavesFuncsThatHaveNoSuchLoopAlone) {
     Func other("other");
     other(shares.x, shares.tile) = 1.0f;
     Pipeline p(shares.share);
-    p.add_custom_lowering_pass(new attune::schedules::JoinLoops(other, shares.lane_sum, 0));
+    p.add_custom_lowering_pass(new JoinLoops(other, JoinLoops::pure, shares.lane_sum, 0));
     EXPECT_EQ(loops_of(shares, p).of_reduction, 1);
 }
 

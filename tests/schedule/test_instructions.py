@@ -372,7 +372,8 @@ class Streams(unittest.TestCase):
             for kernel in self.KERNELS:
                 with self.subTest(machine=machine, kernel=kernel):
                     calls = set(re.findall(r"R_X86_64_PLT32\t(attune_(?:stream|least_streamed)\w*)", disassembly(object_of(machine, kernel), "-r")))
-                    self.assertEqual(calls, {function, "attune_stream_end", "attune_least_streamed_bytes"})
+                    asks = {"attune_streamed_bytes_ahead"} if "norm" in kernel else set() # rows that are read twice
+                    self.assertEqual(calls, {function, "attune_stream_end", "attune_least_streamed_bytes"} | asks)
 
     def test_go_past_the_caches(self):
         with tempfile.TemporaryDirectory() as folder:
