@@ -97,8 +97,8 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
         b.unchanged_slots = slots("unchanged_slots", apart);
         const Expr is_unchanged = b.unchanged_slots.y < scores.unchanged;
         Expr looked_at = score_of(b.unchanged_slots);
-        // Beside products of tiles, which are few instructions, a branch costs less than a selection for each vector. Cast, the condition
-        // can't be solved for the slot, and so become a bound of its loop.
+        // Beside products that are added up in memory, by few instructions, a branch costs less than a selection for each vector. Cast, the
+        // condition can't be solved for the slot, and so become a bound of its loop.
         if (blocking.scores_in_memory)
             b.unchanged_slots.where(cast<uint8_t>(is_unchanged) != 0);
         else
