@@ -81,7 +81,8 @@ Attention attention(const AttentionInputs &in, const Blocking &blocking) {
 
     const int rows = blocking.rows_per_tile;
     a.output = Func("attention"), a.lse = Func("log_sum_exp");
-    a.output(dim, token, head, batch) = as_type(in.output_type, a.fold.result(token % rows, dim, token / rows, head, batch));
+    a.output(dim, token, head, batch) =
+        as_type(in.output_type, a.fold.result(token % rows, dim, token / rows, head, batch), blocking.rounding);
     declare_beside_output(a);
     return a;
 }

@@ -96,6 +96,7 @@ struct Blocking {
     int value_step = 1;              // channels of v that are merged in one step; v is padded with zeros to a multiple
     int value_lanes = 1;             // channels of v looked at as one vector, where they divide Dv or it isn't compiled in; else a step is
     Products products = {};          // with pairs keys_per_panel is even
+    Rounding rounding = {};          // of results
     // Packed keys of v that are copied at once, of each channel side by side; divides panels and blocks. If more than one, v that is Inf or
     // NaN is copied as 0, and added to the output apart: its terms are added up in another order than by hand.
     int values_together = 1;

@@ -358,7 +358,7 @@ dsl::Blocking flash_blocking(const Machine &machine, int head_dim, const Halide:
     // Unfused additions in a row the compiler sums in another order, and then blocks with NaN in masked values would differ in a bit.
     if (machine.fused) blocking.values_at_once = products.pairs ? 2 : 3;
     blocking.value_step = tiles.value_step, blocking.value_lanes = machine.float_lanes, blocking.products = products,
-    blocking.side_outputs = true;
+    blocking.rounding = rounding(machine), blocking.side_outputs = true;
     return blocking;
 }
 

@@ -71,7 +71,7 @@ dsl::Blocking materialized_blocking(const Machine &machine, int head_dim, const 
     blocking.tiles_per_task = 1;
     blocking.keys_per_block = (keys + blocking.keys_per_panel - 1) / blocking.keys_per_panel * blocking.keys_per_panel;
     blocking.value_step = blocking.value_lanes = 1;
-    blocking.products = {};
+    blocking.products = {}, blocking.rounding = {};
     blocking.side_outputs = blocking.asks_ahead = blocking.maxima_with_scores = blocking.sums_with_weights = false;
     blocking.reads_in_place = blocking.asks_with_products = false;
     blocking.lanes_apart = 0;
