@@ -387,15 +387,20 @@ class Streams(unittest.TestCase):
 class Rounding(unittest.TestCase):
     """To bf16 by the instruction for it, 32 numbers at once, where there is one: by integer operations it takes nine for half as many."""
 
+    def assert_takes_one_instruction(self, machine, kernel):
+        with self.subTest(machine=machine, kernel=kernel):
+            loops = [[mnemonic for _, mnemonic, _ in loop] for loop in innermost_loops(object_of(machine, kernel))]
+            rounding = [loop for loop in loops if "vcvtne2ps2bf16" in loop]
+            self.assertGreater(len(rounding), 0)
+            for loop in rounding:
+                self.assertFalse([mnemonic for mnemonic in loop if mnemonic.startswith(("vpaddd", "vpsrld", "vpmovdw"))])
+
     def test_takes_one_instruction(self):
-        for kernel in ("softmax", "log_softmax", "rotary_half", "rotary_interleaved", "layer_norm", "rms_norm"):
-            with self.subTest(kernel=kernel):
-                loops = [[mnemonic for _, mnemonic, _ in loop]
-                         for loop in innermost_loops(object_of("x86-64-avx512_bf16", f"{kernel}_vectorized_bf16"))]
-                rounding = [loop for loop in loops if "vcvtne2ps2bf16" in loop]
-                self.assertGreater(len(rounding), 0)
-                for loop in rounding:
-                    self.assertFalse([mnemonic for mnemonic in loop if mnemonic.startswith(("vpaddd", "vpsrld", "vpmovdw"))])
+        for machine in ("x86-64-avx512_bf16", "x86-64-avx512_amx"):
+            for kernel in ("softmax", "log_softmax", "rotary_half", "rotary_interleaved", "layer_norm", "rms_norm"):
+                self.assert_takes_one_instruction(machine, f"{kernel}_vectorized_bf16")
+            for width in ("_d64", "_d128"):
+                self.assert_takes_one_instruction(machine, f"attention_flash_bf16{width}")
 
 
 class Pairs(unittest.TestCase):
