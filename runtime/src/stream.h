@@ -48,7 +48,7 @@ extern "C" int attune_stream(char *to, char *from, int64_t bytes, int begins, in
 extern "C" int attune_stream_avx512(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far);
 
 /** From how many bytes on an output is written past the caches: half of what the last-level cache holds, for an output and its input, and
- * 32 MiB at most, as a process can't count on all of a cache that a whole package shares. */
+ * 32 MiB at most, as a process can't count on all of a cache that many share. */
 extern "C" int64_t attune_least_streamed_bytes();
 
 /** How many bytes ahead of a row that is streamed what is read for later ones is asked for. */

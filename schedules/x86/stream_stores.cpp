@@ -21,7 +21,7 @@ const Halide::Var streamed_row("streamed_row");
 namespace {
 
 // Few lines at a time, so that the memory reads and writes side by side: 1 KiB, or a short row. What is read is asked for so far ahead that
-// it has come when it is wanted: rows that are read twice as far as the runtime says, since that depends on the CPU. Measured on Zen 5.
+// it has come when it is wanted: rows that are read twice, as far as the runtime says, since that depends on the CPU. Measured on Zen 5.
 constexpr int bytes_per_run = 1024, most_bytes_per_row = 4096, bytes_ahead_once = 6144;
 
 // In the first-level cache, what is read later takes the place of what is read again: of the row itself, if that is longer than this, with

@@ -150,6 +150,16 @@ class Tiles(unittest.TestCase):
                     self.assertFalse([mnemonic for mnemonic in loop if re.match(r"v|tilezero|tilestored|ldtilecfg", mnemonic)])
 
 
+    def test_are_followed_by_the_maxima_of_the_scores_they_made(self):
+        vectors = 2 * 32  # of rows, and keys, of a panel
+        for kernel in ("", "_d64", "_d128"):
+            with self.subTest(kernel=kernel):
+                path = object_of("x86-64-avx512_amx", f"attention_flash_bf16{kernel}")
+                found = [instruction[2] for instruction in INSTRUCTION.finditer(disassembly(path))]
+                stores = [i for i, mnemonic in enumerate(found) if mnemonic == "tilestored"]
+                self.assertGreaterEqual(max(found[i:i + 2 * vectors].count("vmaxps") for i in stores), vectors)
+
+
 class MemoryAhead(unittest.TestCase):
     """Flash attention asks for what is read later, among its multiply-adds: for two lines, of keys and of values, into the second-level
     cache, and where keys may be read in place for one of the next panel into the first. With AVX2, whose panels are narrower, in passes of
@@ -399,7 +409,7 @@ class Rounding(unittest.TestCase):
         for machine in ("x86-64-avx512_bf16", "x86-64-avx512_amx"):
             for kernel in ("softmax", "log_softmax", "rotary_half", "rotary_interleaved", "layer_norm", "rms_norm"):
                 self.assert_takes_one_instruction(machine, f"{kernel}_vectorized_bf16")
-            for width in ("_d64", "_d128"):
+            for width in ("", "_d64", "_d128"):
                 self.assert_takes_one_instruction(machine, f"attention_flash_bf16{width}")
 
 
