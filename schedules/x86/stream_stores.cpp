@@ -174,9 +174,9 @@ private:
         const Expr buffer = Variable::make(Halide::type_of<halide_buffer_t *>(), output + ".buffer");
         return Call::make(Halide::Int(32), Call::buffer_get_extent, {buffer, along}, Call::PureExtern);
     }
-    // How far on lies what is asked for.
+    // How far on lies what is asked for, if anything.
     Expr elements_ahead() const {
-        if (reads.once) return bytes_ahead_once / element.bytes();
+        if (reads.once || reads.input.empty()) return bytes_ahead_once / element.bytes();
         return Call::make(Halide::Int(32), "attune_streamed_bytes_ahead", {}, Call::PureExtern) / element.bytes();
     }
     // The same in passes that store so many elements each.
