@@ -40,6 +40,10 @@ def disassembly(path, *options):
     return subprocess.run([OBJDUMP, "-d", "--no-show-raw-insn", *options, str(path)], check=True, capture_output=True, text=True).stdout
 
 
+def mnemonics_of(path):
+    return [found[2] for found in INSTRUCTION.finditer(disassembly(path))]
+
+
 def offences(path, mnemonic, operand=None):
     """The first lines whose mnemonic or operands match: each mnemonic is looked at once, and the lines only where there is an offence."""
     text = disassembly(path)
@@ -138,7 +142,7 @@ class Tiles(unittest.TestCase):
         for kernel, steps in ("", 1), ("_d64", 2), ("_d128", 4):  # of 32 channels; any width is a loop
             with self.subTest(kernel=kernel):
                 path = object_of("x86-64-avx512_amx", f"attention_flash_bf16{kernel}")
-                found = [instruction[2] for instruction in INSTRUCTION.finditer(disassembly(path))]
+                found = mnemonics_of(path)
                 products = 4 + 4 * steps  # of the output and of scores
                 count = {mnemonic: found.count(mnemonic) for mnemonic in ("tdpbf16ps", "tileloadd", "tilezero", "tilestored")}
                 self.assertEqual(count, {"tdpbf16ps": products, "tileloadd": products, "tilezero": 8, "tilestored": 8})
@@ -149,13 +153,11 @@ class Tiles(unittest.TestCase):
                     self.assertEqual(loop.count("tdpbf16ps"), 4)
                     self.assertFalse([mnemonic for mnemonic in loop if re.match(r"v|tilezero|tilestored|ldtilecfg", mnemonic)])
 
-
     def test_are_followed_by_the_maxima_of_the_scores_they_made(self):
         vectors = 2 * 32  # of rows, and keys, of a panel
         for kernel in ("", "_d64", "_d128"):
             with self.subTest(kernel=kernel):
-                path = object_of("x86-64-avx512_amx", f"attention_flash_bf16{kernel}")
-                found = [instruction[2] for instruction in INSTRUCTION.finditer(disassembly(path))]
+                found = mnemonics_of(object_of("x86-64-avx512_amx", f"attention_flash_bf16{kernel}"))
                 stores = [i for i, mnemonic in enumerate(found) if mnemonic == "tilestored"]
                 self.assertGreaterEqual(max(found[i:i + 2 * vectors].count("vmaxps") for i in stores), vectors)
 
