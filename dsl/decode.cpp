@@ -100,6 +100,7 @@ Decode decode(const AttentionInputs &in, const DecodeBlocking &blocking) {
     Decode d;
     d.inputs = in, d.blocking = blocking;
     d.products = are_bfloat16({in.query, in.pages.key, in.pages.value}) ? blocking.products : blocking.products.singles();
+    declare_tiled(d);
     d.by_words = blocking.by_words && !d.products.pairs && are_bfloat16({in.pages.key, in.pages.value});
     d.first = Func("first"), d.end = Func("end"), d.reach = Func("reach"), d.full = Func("full"), d.list = Func("panel_list"),
     d.begin = Func("panel_begin"), d.panel_at = Func("panel_at"), d.read_at = Func("read_at"), d.place_of_page = Func("place_of_page");

@@ -39,6 +39,15 @@ struct DecodeBlocking {
     // Of each stream's panel, values of so many keys are summed up over at once, in registers: a divisor, or if streams take turns all.
     int keys_per_part = 1;
 
+    // Products of matrices in bf16, where at least `fewest_rows` read a key: each of `size` rows, `size` keys and `size` pairs of channels,
+    // or of keys. 0: none. Panels are of as many keys, and streams, an even number, each have a part of a chunk.
+    struct Tiles {
+        int size = 0, fewest_rows = 1;
+        int vectors_at_once = 1; // of the output, summed up in registers
+        int key_bytes_ahead = 0; // that much further on than keys are read they are asked for
+        Products products = {};  // pairs
+    } tiles = {};
+
     /** What values are summed up over at once, in a step: a panel where streams take turns, else some keys of every stream. */
     int parts_per_step() const { return in_turn ? streams : keys_per_panel / keys_per_part; }
 };
@@ -75,6 +84,41 @@ struct ValueProducts {
     Halide::RDom store; // vector of the pass, pass, part, step: of Decode::output, by its update of the same place
 };
 
+/** What many rows make of keys and values as products of matrices: of the keys of a panel and the rows' queries, and of the rows' weights
+ * and the values of a part, which is a panel of each of two neighbouring streams. A word is a pair of channels of q and k, or of keys of
+ * weights and v. Loops of RDoms end with one that is none where tiles aren't used. */
+struct TiledProducts {
+    Halide::Expr used; // whether rows are so many, and widths fill tiles; undefined where that never is
+
+    Halide::Func query_lines, query; // (word, row, head, batch); and (row, word, head, batch)
+    Halide::RDom query_words;        // word: of the update of `query`
+    Halide::Func panel_at;           // as Decode::panel_at, of listed panels alone; undefined where elements aren't read as they lie
+    Halide::RDom panels;
+    Halide::Func read;  // (stream, step, chunk, head, batch): some bits of every line of a whole panel's keys
+    Halide::RDom lines; // line, key
+
+    /** The first for panels that are copied, the second for those whose keys lie one after the other. */
+    struct Scores {
+        Halide::Func key;   // (channel, vector, lane, stream, step, chunk, head, batch): words, a vector of them after the other; of copies
+        Halide::Func dot;   // (row, lane, stream, step, chunk, head, batch)
+        Halide::RDom dims;  // word of a vector, vector
+        Halide::RDom store; // lane, stream, step: of Decode::masked, by its updates after those of Decode::scores
+    };
+    std::vector<Scores> scores;
+
+    Halide::Func value;   // (channel, vector, word, stream, step, chunk, head, batch): copied
+    Halide::Func sum;     // (channel, vector, part, step, row, chunk, head, batch): of weights times values
+    Halide::RDom words;   // word of a panel, panel of the part
+    Halide::RDom outputs; // vector of a pass, pass, step, part: of Decode::output, by its last update
+
+    Halide::Func guarded;         // (channel, vector, word, stream, step, row, ...): `value` without what the row may not attend to
+    Halide::Func careful_sum;     // (channel, vector, repeated, part, step, row, ...): `sum` with it, `repeated` times
+    Halide::RDom careful_words;   // as `words`
+    Halide::RDom careful_outputs; // step, part: of Decode::careful, by its last update
+
+    explicit operator bool() const { return used.defined(); }
+};
+
 /** Axes: `head` is the key/value head, `row` a (query, query head in the group) pair of it, `vector` counts `lanes` channels, of which
  * `channel` is one. The keys that a chunk attends to are named by (lane, stream, step): key `lane` of the panel that comes after `step`
  * others in its stream. */
@@ -101,14 +145,15 @@ struct Decode {
     Halide::Func query;      // (dim, row, head, batch): packed, scaled but for pairs
     Halide::Func rest_query; // the same of channels from the first on that fills no vector of what is packed, in f32, zeros past the last
     Halide::Func masked;     // (lane, stream, step, row, chunk, head, batch): the score, -inf where masked, in stages
-    std::vector<KeyProducts> scores;  // for one row a key, then for several; or one for both. The first stages of `masked`
+    std::vector<KeyProducts> scores; // for one row a key, then for several; or one for both. The first stages of `masked`
+    TiledProducts tiled;
     std::vector<Halide::RDom> stages; // of `masked` after these, in order: streams and steps
 
     Halide::Func lane_maximum, maximum; // (lane, row, chunk, head, batch); without the lane
     Halide::Func weight;                // (lane, stream, step, row, chunk, head, batch): e^((s - maximum) / T)
     Halide::Func lane_sum, sum;         // as the maxima
     Halide::Func share;                 // as `weight`: what multiplies v, which dropout may have made 0
-    Halide::Func packed_share;          // (packed lane, stream, ...): `share`, packed; only of pairs
+    Halide::Func packed_share;          // (packed lane, stream, ...): `share`, packed; only of pairs, or for tiles
     Halide::Func scaled_share;          // `share` times the value's scale; only where pages have scales
     std::vector<ValueProducts> values;  // in passes, each of half the vectors of the one before; channels that fill no vector
     Halide::Func output;                // (channel, vector, row, chunk, head, batch): over all parts
@@ -116,7 +161,8 @@ struct Decode {
     Halide::Func output_bits;           // (row, chunk, head, batch): over the lanes
     Halide::Func careful_sum, careful;  // as `sum` and `output`: without what is masked or dropped; only where `output` isn't finite
     Halide::Func partial;               // (channel, vector, row, chunk, head, batch): see Header, then the output from vector 1 on
-    Halide::RDom maximum_steps, sum_steps, lanes, weights, shares, dropped, packs, scaled;
+    Halide::RDom maximum_steps, sum_steps, lanes, shares, dropped, packs, scaled;
+    std::vector<Halide::RDom> weights;      // of the updates of `weight`: as f32 or pairs take them, and as tiles do
     std::vector<Halide::RDom> careful_keys; // of the updates of careful_sum
     Halide::RDom outputs, channels_of_bits, careful_parts;
     enum Header { header_maximum, header_sum };

@@ -57,11 +57,6 @@ void declare_listed_panels(Decode &d) {
     at(select(d.panels.x == 0, 1 + clamp(count, 0, panels - 1), 0)) = select(d.panels.x == 0, d.panels.y, count + 1);
 }
 
-// The slot of the list that holds panel `of_stream` of a step.
-Expr slot_of(const Decode &d, const Expr &of_stream, const Expr &at_step) {
-    return d.blocking.in_turn ? at_step * d.blocking.streams + of_stream : of_stream * steps(d) + at_step;
-}
-
 // The first key of the panel in a slot of the list; past the last panel it comes again.
 Expr begin_of(const Decode &d, const Expr &slot) {
     const Expr last = d.panels_per_chunk() - 1;
@@ -192,15 +187,23 @@ void declare_places(Decode &d) {
         return;
     }
     const std::vector<Expr> elements = {of_key.elements(*pages.key_strides), of_key.elements(*pages.value_strides)};
+    auto declare_panel_at = [&](Func &panel_at, RDom &listed, const Expr &used) {
+        listed = RDom(0, d.panels_per_chunk(), "listed_panels");
+        listed.where(listed < select(used, slots_read(d), 0));
+        const ListedPanel panel(d, listed, 0);
+        declare_table(panel_at, listed,
+                      {panel.elements(*pages.key_strides), panel.elements(*pages.value_strides), select(panel.is_whole, 1, 0)});
+    };
     if (!d.blocking.in_turn) {
+        if (d.tiled) {
+            d.tiled.panel_at = Func("tiled_panel_at");
+            declare_panel_at(d.tiled.panel_at, d.tiled.panels, d.tiled.used);
+            d.listed.where(untiled(d) || d.tiled.panel_at(min(d.listed.y, d.panels_per_chunk() - 1), chunk, head, batch)[2] == 0);
+        }
         declare_table(d.read_at, listed_key, elements);
         return;
     }
-    d.listed_panels = RDom(0, d.panels_per_chunk(), "listed_panels");
-    d.listed_panels.where(d.listed_panels < slots_read(d));
-    const ListedPanel panel(d, d.listed_panels, 0);
-    declare_table(d.panel_at, d.listed_panels,
-                  {panel.elements(*pages.key_strides), panel.elements(*pages.value_strides), select(panel.is_whole, 1, 0)});
+    declare_panel_at(d.panel_at, d.listed_panels, Halide::Internal::const_true());
     if (!d.blocking.bytes_ahead.empty()) declare_panels_ahead(d);
     d.listed.where(!is_whole(d, d.listed.y));
     declare_table(d.read_at, listed_key, elements);
@@ -214,6 +217,14 @@ void declare_panels(Decode &d) {
 }
 
 Expr listed_count(const Decode &d) { return d.list(0, chunk, head, batch); }
+
+Expr slot_of(const Decode &d, const Expr &of_stream, const Expr &at_step) {
+    return d.blocking.in_turn ? at_step * d.blocking.streams + of_stream : of_stream * steps(d) + at_step;
+}
+
+Expr listed_slot(const Decode &d, const Expr &of_stream, const Expr &at_step) {
+    return Halide::unsafe_promise_clamped(slot_of(d, of_stream, at_step), 0, d.panels_per_chunk() - 1);
+}
 
 Expr steps(const Decode &d) { return (listed_count(d) + d.blocking.streams - 1) / d.blocking.streams; }
 

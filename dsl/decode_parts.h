@@ -11,6 +11,14 @@ void declare_panels(Decode &d);
 void declare_decode_scores(Decode &d);
 /** From masked scores to the softmax state of a chunk. */
 void declare_chunk_state(Decode &d);
+/** Where many rows read a key: whether products of tiles are used, which comes first; scores; the output, and that without what is masked.
+ */
+void declare_tiled(Decode &d);
+void declare_tiled_scores(Decode &d);
+void declare_tiled_output(Decode &d);
+void declare_tiled_careful(Decode &d, const Halide::Expr &all_finite);
+/** Whether they aren't used. */
+Halide::Expr untiled(const Decode &d);
 /** The merge of the chunks' states, and what becomes of it. */
 void declare_chunk_merge(Decode &d);
 
@@ -23,6 +31,10 @@ Halide::Expr steps(const Decode &d);
 
 /** Streams and steps (stream, step) as an RDom; none where not `used`. */
 Halide::RDom steps_of(const Decode &d, const std::string &name, const Halide::Expr &used = Halide::Internal::const_true());
+
+/** The slot of the list that holds the panel of a stream at a step; the same, for what is made of listed panels alone. */
+Halide::Expr slot_of(const Decode &d, const Halide::Expr &of_stream, const Halide::Expr &at_step);
+Halide::Expr listed_slot(const Decode &d, const Halide::Expr &of_stream, const Halide::Expr &at_step);
 
 /** The first key of the panel that a stream has at a step; past the last panel that comes again, and whether this is so. */
 Halide::Expr panel_begin(const Decode &d, const Halide::Expr &of_stream, const Halide::Expr &at_step);
@@ -68,6 +80,16 @@ Halide::Expr rest_lane_of(const Decode &d, Cached what, const Halide::Expr &list
 
 /** How many vectors of channels those of words leave whole, 0 or 1. */
 Halide::Expr single_vectors(const Decode &d, const Halide::Expr &width);
+
+/** The same of the words of two neighbouring channels in the `nth` vector of them, where these fill all of a key; nothing is asked for. */
+Halide::Expr word_of(const Decode &d, Cached what, const Halide::Expr &listed, const Halide::Expr &nth);
+
+/** Channel `c` of a panel's key, or of its value, as it is stored: where products of tiles are used. */
+Halide::Expr tiled_channel(const Decode &d, Cached what, const Halide::Expr &of_lane, const Halide::Expr &of_stream,
+                           const Halide::Expr &at_step, const Halide::Expr &c);
+/** The same of the panel in a slot of the list, if its keys lie one after the other. */
+Halide::Expr channel_in_whole_panel(const Decode &d, Cached what, const Halide::Expr &slot, const Halide::Expr &of_lane,
+                                    const Halide::Expr &c);
 
 /** Whether some channels may be left that fill no vector of so many, how many, and how many vectors of f32 they take. */
 bool has_rest(const Halide::Expr &width, int channels);

@@ -128,7 +128,7 @@ void declare_stores(Decode &d, const Groups &groups) {
         p.store = RDom(0, d.blocking.streams, 0, groups.in_panel(), 0, groups.with_groups(), 0, d.steps_per_chunk(),
                        several == 1 ? "store_steps" : "store_steps_of_rows");
         const RDom &r = p.store;
-        p.store.where(r.w < select(used, steps(d), 0));
+        p.store.where(r.w < select(used && untiled(d), steps(d), 0));
         d.masked(groups.lane(r.x, r.y), groups.stream(r.x, r.z), r.w, row, chunk, head, batch) =
             p.score(r.x, row % several, r.y, r.z, r.w, row / several, chunk, head, batch);
     }
@@ -151,6 +151,7 @@ void declare_decode_scores(Decode &d) {
     auto cell = [&](const RDom &r) { return cell_of_row(in, row, Halide::unsafe_promise_clamped(key_of(r), 0, in.keys - 1)); };
     d.masked(lane, stream, step, row, chunk, head, batch) = Halide::undef<float>();
     declare_stores(d, groups);
+    if (d.tiled) declare_tiled_scores(d);
 
     if (in.pages.scaled()) {
         const RDom scaled = steps_of(d, "scaled_steps");

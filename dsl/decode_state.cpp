@@ -16,8 +16,6 @@ using Halide::RDom;
 
 namespace {
 
-const Halide::Var part{"part"};
-
 // The keys of a part, `depth` of them at a time, one of each stream and then the next: of which lane of a panel, and of which stream.
 struct PartKeys {
     int depth;
@@ -39,12 +37,11 @@ Expr share(const Decode &d, const Func &shares, const PartKeys &keys) {
 
 void declare_packed_share(Decode &d) {
     const Halide::Var packed_lane("packed_lane");
-    d.packed_share = Func("packed_share"), d.packs = steps_of(d, "pack_steps");
-    auto share = [&](int which) {
-        return d.share(packed_lane * d.products.depth() + which, d.packs.x, d.packs.y, row, chunk, head, batch);
-    };
-    d.packed_share(packed_lane, stream, step, row, chunk, head, batch) = Halide::undef(d.products.type());
-    d.packed_share(packed_lane, d.packs.x, d.packs.y, row, chunk, head, batch) = d.products.pack(share);
+    const Products &products = d.tiled ? d.blocking.tiles.products : d.products;
+    d.packed_share = Func("packed_share"), d.packs = steps_of(d, "pack_steps", d.tiled ? d.tiled.used : Halide::Internal::const_true());
+    auto share = [&](int which) { return d.share(packed_lane * products.depth() + which, d.packs.x, d.packs.y, row, chunk, head, batch); };
+    d.packed_share(packed_lane, stream, step, row, chunk, head, batch) = Halide::undef(products.type());
+    d.packed_share(packed_lane, d.packs.x, d.packs.y, row, chunk, head, batch) = products.pack(share);
 }
 
 // Vector `v` of the values of a key; or of a pair of keys. Where words of neighbouring channels are read, a vector of them makes two of
@@ -99,7 +96,7 @@ void declare_values(Decode &d, const OutputVectors &vectors) {
     const Expr shared = share(d, d.scaled_share.defined() ? d.scaled_share : d.share, keys);
     sum() = (packed ? d.products : d.products.singles()).add(sum(), shared, value);
     p.store = RDom(0, vectors.at_once, 0, vectors.passes, 0, d.blocking.parts_per_step(), 0, d.steps_per_chunk(), "store_of_" + name);
-    p.store.where(p.store.w < steps(d));
+    p.store.where(p.store.w < select(untiled(d), steps(d), 0));
     add_part(d.output, p.sum, vectors.first + p.store.y * vectors.at_once + p.store.x, p.store.z, p.store.w);
     d.values.push_back(p);
 }
@@ -141,7 +138,7 @@ void declare_output(Decode &d) {
     const Products &products = d.products;
     const int lanes = d.blocking.lanes;
     auto output = [&](const Func &f, const Expr &v) -> Halide::FuncRef { return f(channel, v, row, chunk, head, batch); };
-    if (products.pairs) declare_packed_share(d);
+    if (products.pairs || d.tiled) declare_packed_share(d);
 
     // A part's values are in the nearest cache when those follow that are left over, and those channels that fill no vector.
     const int depth = d.channels_per_lane();
@@ -156,6 +153,8 @@ void declare_output(Decode &d) {
     if (has_rest(in.value_dim, lanes * products.depth()))
         declare_values(d, {"rest_values", whole + singles, 1, rest_vectors(d, in.value_dim), OutputVectors::rest});
 
+    if (d.tiled) declare_tiled_output(d);
+
     d.outputs = RDom(0, d.value_vectors(), "outputs"), d.channels_of_bits = RDom(0, lanes, "channels_of_bits");
     d.lane_bits(channel, row, chunk, head, batch) = 0;
     d.lane_bits(channel, row, chunk, head, batch) =
@@ -167,9 +166,10 @@ void declare_output(Decode &d) {
     Expr all_finite = d.output_bits(row, chunk, head, batch) < Operands::infinite_bits;
     declare_careful_sum(d);
     d.careful_parts = RDom(0, d.blocking.parts_per_step(), 0, d.steps_per_chunk(), "careful_parts");
-    d.careful_parts.where(d.careful_parts.y < select(all_finite, 0, steps(d)));
+    d.careful_parts.where(d.careful_parts.y < select(all_finite || !untiled(d), 0, steps(d)));
     output(d.careful, vector) = 0.0f;
     add_part(d.careful, d.careful_sum, vector, d.careful_parts.x, d.careful_parts.y);
+    if (d.tiled) declare_tiled_careful(d, all_finite);
 
     Expr header = select(channel == int(Decode::header_maximum), d.maximum(row, chunk, head, batch), d.sum(row, chunk, head, batch));
     Expr of_output = max(vector - 1, 0);
@@ -184,16 +184,23 @@ void declare_chunk_state(Decode &d) {
     auto by_lane = [&](const Func &f, const Expr &l) -> Halide::FuncRef { return f(l, row, chunk, head, batch); };
     auto of_row = [&](const Func &f) -> Halide::FuncRef { return f(row, chunk, head, batch); };
     d.lanes = RDom(0, d.blocking.keys_per_panel, "lanes");
-    d.maximum_steps = steps_of(d, "maximum_steps"), d.weights = steps_of(d, "weight_steps"), d.sum_steps = steps_of(d, "sum_steps");
+    d.maximum_steps = steps_of(d, "maximum_steps"), d.sum_steps = steps_of(d, "sum_steps");
     by_lane(d.lane_maximum, lane) = masked_score();
     by_lane(d.lane_maximum, lane) = max(by_lane(d.lane_maximum, lane), over(d.masked, d.maximum_steps));
     of_row(d.maximum) = masked_score();
     of_row(d.maximum) = max(of_row(d.maximum), by_lane(d.lane_maximum, d.lanes));
     d.weight(lane, stream, step, row, chunk, head, batch) = Halide::undef<float>();
     // The sum is that of the weights as the product takes them, so that rounding them cancels.
-    Expr score = over(d.masked, d.weights), scale = base2_scale(in.temperature);
-    over(d.weight, d.weights) = d.products.pairs ? cut_to_bfloat16(relative_weight_in_bfloat16(score, of_row(d.maximum), scale))
-                                                 : relative_weight(score, of_row(d.maximum), scale);
+    const Expr scale = base2_scale(in.temperature);
+    auto weigh = [&](bool pairs, const std::string &name, const Expr &used) {
+        const RDom r = steps_of(d, name, used);
+        const Expr score = over(d.masked, r);
+        over(d.weight, r) = pairs ? cut_to_bfloat16(relative_weight_in_bfloat16(score, of_row(d.maximum), scale))
+                                  : relative_weight(score, of_row(d.maximum), scale);
+        d.weights.push_back(r);
+    };
+    weigh(d.products.pairs, "weight_steps", untiled(d));
+    if (d.tiled) weigh(true, "tiled_weight_steps", d.tiled.used);
     by_lane(d.lane_sum, lane) = 0.0f;
     by_lane(d.lane_sum, lane) += over(d.weight, d.sum_steps);
     of_row(d.sum) = 0.0f;

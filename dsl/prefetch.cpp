@@ -13,6 +13,7 @@ using Halide::Expr;
 namespace {
 
 constexpr const char *prefetch_marker = "attune.prefetch", *prefetch_at_marker = "attune.prefetch_at";
+constexpr const char *prefetch_function = "llvm.prefetch.p0";
 
 int locality_of(Nearness nearness) { return nearness == Nearness::first_level ? 3 : 2; } // LLVM's
 
@@ -24,7 +25,7 @@ Expr first_index(const Load &load) {
 // For a read. Halide finds the declaration of LLVM's function in its own runtime.
 Stmt fetch(const Expr &address, const Expr &locality) {
     const int read = 0, data = 1;
-    return Evaluate::make(Call::make(Halide::Int(32), "llvm.prefetch.p0",
+    return Evaluate::make(Call::make(Halide::Int(32), prefetch_function,
                                      {Halide::reinterpret(Halide::Handle(), address), read, locality, data}, Call::Extern));
 }
 
@@ -81,6 +82,15 @@ Expr with_prefetch_at(const Expr &now, const Expr &address, const Expr &wanted, 
 Stmt prefetch(const std::string &buffer, const Expr &index, int element_bytes, Nearness nearness) {
     return fetch(address_at(buffer, index, element_bytes), locality_of(nearness));
 }
+
+Expr asked_address(const Evaluate *statement) {
+    const Call *call = statement->value.as<Call>();
+    if (!call || call->name != prefetch_function) return Expr();
+    const Reinterpret *pointer = call->args[0].as<Reinterpret>();
+    return pointer ? pointer->value : Expr();
+}
+
+Stmt ask_elsewhere(const Evaluate *statement, const Expr &address) { return fetch(address, statement->value.as<Call>()->args[2]); }
 
 void lower_prefetches(Halide::Pipeline pipeline) { pipeline.add_custom_lowering_pass(new LowerPrefetches); }
 

@@ -29,6 +29,11 @@ Halide::Expr with_prefetch_at(const Halide::Expr &now, const Halide::Expr &addre
 /** Asks for the memory of an element of a buffer, in code that is lowered. */
 Halide::Internal::Stmt prefetch(const std::string &buffer, const Halide::Expr &index, int element_bytes, Nearness nearness);
 
+/** The address (u64) that a statement asks for, which lower_prefetches() or prefetch() made, undefined if it is another; and that statement
+ * for another address. */
+Halide::Expr asked_address(const Halide::Internal::Evaluate *statement);
+Halide::Internal::Stmt ask_elsewhere(const Halide::Internal::Evaluate *statement, const Halide::Expr &address);
+
 /** Turns with_prefetch() and with_prefetch_at() into instructions. */
 void lower_prefetches(Halide::Pipeline pipeline);
 

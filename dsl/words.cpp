@@ -51,6 +51,11 @@ class LowerWords : public IRMutator {
 
 Expr words_from(const Expr &first) { return Call::make(Halide::UInt(32), words_marker, {first}, Call::PureExtern); }
 
+const Expr *words_source(const Expr &words) {
+    const Call *op = words.as<Call>();
+    return op && op->name == words_marker ? &op->args[0] : nullptr;
+}
+
 Expr pairs_of_words(const Expr &first, const Expr &second, const Expr &half) {
     return Call::make(Halide::UInt(32), pairs_marker, {first, second, half}, Call::PureExtern);
 }

@@ -10,6 +10,9 @@ namespace attune::dsl {
  * Halide itself has no load of another type than the buffer's. */
 Halide::Expr words_from(const Halide::Expr &first);
 
+/** What words_from() was given, if `words` is it, as it is before lower_words(); else nullptr. */
+const Halide::Expr *words_source(const Halide::Expr &words);
+
 /** For vectors of words, each of two 16-bit elements: what lies at the same place of both, the first's below, as u32. Of each eight
  * elements the first four make a vector's next lanes (`half` 0), or the last four (1), which is one instruction, beside which products go
  * on; the even ones, or the odd ones, take the products' own units on Zen 4. Only in pipelines that lower_words() was called for. */

@@ -21,12 +21,34 @@ Stmt DecideConditions::where(const Expr &holds, const Stmt &s) {
     return decided;
 }
 
-Stmt DecideConditions::visit(const IfThenElse *op) {
-    const Expr condition = simplify(substitute(values, op->condition)), opposite = simplify(!condition);
+DecideConditions::Known DecideConditions::is_known(const Expr &condition) const {
     const auto holds = [&](const Expr &c) { return std::any_of(known.begin(), known.end(), [&](const Expr &k) { return equal(k, c); }); };
-    if (holds(condition)) return mutate(op->then_case);
-    if (holds(opposite)) return op->else_case.defined() ? mutate(op->else_case) : Evaluate::make(0);
-    return IfThenElse::make(op->condition, where(condition, op->then_case), where(opposite, op->else_case));
+    if (holds(condition)) return Known::yes;
+    return holds(simplify(!condition)) ? Known::no : Known::maybe;
+}
+
+Stmt DecideConditions::visit(const IfThenElse *op) {
+    const Expr condition = simplify(substitute(values, op->condition));
+    switch (is_known(condition)) {
+    case Known::yes:
+        return mutate(op->then_case);
+    case Known::no:
+        return op->else_case.defined() ? mutate(op->else_case) : Evaluate::make(0);
+    default:
+        return IfThenElse::make(op->condition, where(condition, op->then_case), where(simplify(!condition), op->else_case));
+    }
+}
+
+Expr DecideConditions::visit(const Select *op) {
+    if (known.empty() || op->condition.type().is_vector()) return IRMutator::visit(op);
+    switch (is_known(simplify(substitute(values, op->condition)))) {
+    case Known::yes:
+        return mutate(op->true_value);
+    case Known::no:
+        return mutate(op->false_value);
+    default:
+        return IRMutator::visit(op);
+    }
 }
 
 } // namespace attune::schedules

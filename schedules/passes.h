@@ -63,7 +63,8 @@ inline void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attentio
 
 inline void add_passes(Halide::Pipeline pipeline, const dsl::Decode &decode, const Machine &machine) {
     // How many rows read a key, by which the schedule specializes.
-    if (decode.blocking.keys_per_chunk_alone != decode.blocking.keys_per_chunk) pipeline.add_custom_lowering_pass(new DecideConditions);
+    if (decode.blocking.keys_per_chunk_alone != decode.blocking.keys_per_chunk || decode.tiled)
+        pipeline.add_custom_lowering_pass(new DecideConditions);
     // Whether a panel's keys lie one after the other is the same for all of them.
     if (decode.panel_at.defined()) {
         for (int i = 0; i < int(decode.scores.size()); i++)
@@ -74,6 +75,17 @@ inline void add_passes(Halide::Pipeline pipeline, const dsl::Decode &decode, con
     dsl::lower_displaced(pipeline);
     add_masked_loads(pipeline, machine);
     dsl::lower_prefetches(pipeline);
+    if (decode.tiled) {
+        pipeline.add_custom_lowering_pass(new TurnSquares(decode.tiled.query_lines));
+        if (decode.tiled.panel_at.defined())
+            for (const Halide::Func &values : {decode.tiled.value, decode.tiled.guarded})
+                pipeline.add_custom_lowering_pass(new UnswitchLoops(values, UnswitchLoops::pure, decode.tiled.panel_at));
+        for (int i = 0; i < int(decode.tiled.scores.size()); i++) {
+            pipeline.add_custom_lowering_pass(new LiftConditions(decode.masked, int(decode.scores.size()) + i));
+            pipeline.add_custom_lowering_pass(new TurnSquares(decode.tiled.scores[size_t(i)].dot));
+        }
+        pipeline.add_custom_lowering_pass(new x86::TileProducts);
+    }
     dsl::lower_words(pipeline);
     pipeline.add_custom_lowering_pass(new RegisterArrays);
     if (decode.read_at.defined()) dsl::lower_in_place(pipeline);

@@ -1,6 +1,7 @@
 // Split-KV decoding for x86: a chunk of keys of one key/value head at a time, whatever thread it falls to.
 //
-// Channels are the lanes of a vector, so that keys and values are read where the caller stores them, each once.
+// Channels are the lanes of a vector, so that keys and values are read where the caller stores them, each once. Where many rows read a key
+// of bf16, and the CPU has tiles, they are multiplied as matrices instead.
 #include <numeric>
 #include <vector>
 
@@ -20,7 +21,6 @@ using Halide::VarOrRVar;
 
 namespace {
 
-constexpr int rows_per_tile = 8;  // that share a chunk's scratch memory
 constexpr int rows_of_scores = 4; // that share a vector or two, and so need half of the registers
 const Var tile_of_rows{"tile_of_rows"}, chunk_task{"chunk_task"}, head_task{"head_task"}, fused{"fused"};
 const Var in_chunk{"in_chunk"}, rows{"rows"}, rows_alone{"rows_alone"}, in_rows{"in_rows"};
@@ -29,7 +29,8 @@ class DecodeSchedules {
 public:
     DecodeSchedules(const dsl::Decode &decode, const Machine &machine)
         : d(decode), lanes(decode.blocking.lanes), panel_keys(decode.blocking.keys_per_panel), streams(decode.blocking.streams),
-          rows_at_once(rows_in_registers(machine)), value_rows(decode.blocking.rows_per_turn) {}
+          rows_at_once(rows_in_registers(machine)), value_rows(decode.blocking.rows_per_turn),
+          rows_per_tile(decode.tiled ? decode.blocking.tiles.size : 8) {}
 
     void apply() {
         tasks();
@@ -43,7 +44,8 @@ public:
 private:
     const dsl::Decode &d;
     const int lanes, panel_keys, streams, rows_at_once;
-    const int value_rows; // of the output at once
+    const int value_rows;    // of the output at once
+    const int rows_per_tile; // that share a chunk's scratch memory
 
     Halide::Expr is_alone() const { return d.rows_per_head() == 1; }
     // Whether chunks of one row are of another length than those of several.
@@ -97,6 +99,9 @@ private:
             .partition(tile_of_rows, Halide::Partition::Never);
         // So that either length is a constant, in code of its own: computed, it made groups of four 3 % slower.
         if (has_chunks_alone()) partial.specialize(is_alone());
+        // In code of its own: after each call the compiler sets the tiles up again that later code may multiply, which took fewer rows 2 to
+        // 3 % of the time of 1024 keys, and 5 of 32.
+        if (d.tiled) partial.specialize(d.tiled.used);
     }
 
     void listed_panels() const {
@@ -104,6 +109,11 @@ private:
             per_task(f);
         Func reach = d.reach, list = d.list, begin = d.begin;
         begin.bound_extent(stream, streams).bound_extent(step, d.steps_per_chunk());
+        if (d.tiled.panel_at.defined()) {
+            Func panels = d.tiled.panel_at;
+            per_task(panels);
+            panels.bound_extent(panels.args()[0], d.panels_per_chunk());
+        }
         if (d.panel_at.defined()) {
             Func panels = d.panel_at;
             per_task(panels);
@@ -133,8 +143,12 @@ private:
         per_tile(masked);
         for (int i = 0; i < int(d.scores.size()); i++)
             products(d.scores[i], masked.update(i));
-        for (int i = 0; i < int(d.stages.size()); i++)
-            over_lanes(masked.update(int(d.scores.size()) + i), d.stages[i]);
+        int stage = int(d.scores.size());
+        for (const dsl::TiledProducts::Scores &s : d.tiled.scores)
+            tiled_scores(s, masked.update(stage++));
+        if (d.tiled) tiled_query();
+        for (const Halide::RDom &steps : d.stages)
+            over_lanes(masked.update(stage++), steps);
     }
 
     // The scores of a group of keys and some rows are made at once, in registers, and stored to places of their own.
@@ -263,7 +277,8 @@ private:
         over_lanes(lane_maximum.update(), d.maximum_steps);
         over_lanes(lane_sum.update(), d.sum_steps);
         maximum.update().atomic().vectorize(d.lanes, lanes), sum.update().atomic().vectorize(d.lanes, lanes);
-        over_lanes(weight.update(), d.weights);
+        for (int i = 0; i < int(d.weights.size()); i++)
+            over_lanes(weight.update(i), d.weights[i]);
         over_lanes(share.update(0), d.shares);
         over_lanes(share.update(1), d.dropped);
         if (d.scaled_share.defined()) {
@@ -275,7 +290,7 @@ private:
         Func packed = d.packed_share;
         const Var of_packed = packed.args()[0];
         per_tile(packed);
-        packed.bound_extent(of_packed, panel_keys / d.products.depth());
+        packed.bound_extent(of_packed, panel_keys / (d.tiled ? d.blocking.tiles.products : d.products).depth());
         packed.update().reorder(VarOrRVar(of_packed), d.packs.x, d.packs.y).vectorize(of_packed);
     }
 
@@ -285,6 +300,7 @@ private:
         output.vectorize(channel), careful.vectorize(channel), lane_bits.vectorize(channel);
         for (int i = 0; i < int(d.values.size()); i++)
             values(d.values[i], output.update(i));
+        if (d.tiled) tiled_output(output.update(int(d.values.size())));
         const Halide::RDom &parts = d.careful_parts;
         Func careful_sum = d.careful_sum;
         one_of_each(careful_sum);
@@ -314,6 +330,71 @@ private:
         Func value = p.value;
         value.compute_at(sum, vector).bound_extent(turn, 1);
         in_registers(value, lanes, 1);
+    }
+
+    void tiled_query() const {
+        Func lines = d.tiled.query_lines, query = d.tiled.query;
+        const Halide::RDom &words = d.tiled.query_words;
+        per_tile(query);
+        for (Func f : {lines, query})
+            f.bound_extent(row, d.blocking.tiles.size);
+        query.update().reorder(row, words.x, words.y).vectorize(row, lanes); // by TurnSquares
+        lines.compute_at(query, words.y).vectorize(word, lanes);
+    }
+
+    // A panel's keys are multiplied, and their scores turned by TurnSquares.
+    void tiled_scores(const dsl::TiledProducts::Scores &scores, Stage store) const {
+        const int size = d.blocking.tiles.size;
+        const Halide::RDom &s = scores.store;
+        const Halide::RVar of_vector("of_vector"), vectors("vectors");
+        store.split(row, rows, in_rows, size, TailStrategy::RoundUp)
+            .split(s.x, vectors, of_vector, lanes)
+            .reorder({of_vector, in_rows, vectors, s.z, s.y, rows, s.w})
+            .allow_race_conditions()
+            .vectorize(of_vector);
+        Func key = scores.key, dot = scores.dot;
+        std::vector<Func> of_panel = {dot};
+        if (key.defined()) of_panel.push_back(key);
+        for (Func f : of_panel) {
+            one_of_each(f);
+            f.compute_at(d.masked, s.z).bound_extent(lane, panel_keys).bound_extent(stream, 1).bound_extent(step, 1);
+        }
+        dot.bound_extent(row, size);
+        dot.update().reorder(row, lane, scores.dims.x, scores.dims.y); // by TileProducts
+        if (key.defined()) {
+            key.bound_extent(channel, lanes).vectorize(channel);
+            return;
+        }
+        Func read = d.tiled.read;
+        one_of_each(read);
+        read.compute_at(d.masked, s.z).bound_extent(stream, 1).bound_extent(step, 1);
+        if (is_const(Halide::Internal::simplify(d.tiled.lines.x.extent()))) read.update().unroll(d.tiled.lines.x);
+    }
+
+    // The values of a part's panels are copied, pairs of keys side by side, and multiplied for all rows.
+    void tiled_output(Stage store) const {
+        const dsl::TiledProducts &t = d.tiled;
+        const int size = d.blocking.tiles.size, depth = d.blocking.tiles.products.depth();
+        const Halide::RDom &s = t.outputs, &c = t.careful_outputs;
+        Func value = t.value, sum = t.sum, careful = d.careful, guarded = t.guarded, careful_sum = t.careful_sum;
+        for (Func f : {value, sum, guarded, careful_sum}) {
+            one_of_each(f);
+            f.bound_extent(channel, lanes).bound_extent(step, 1);
+        }
+        store.reorder({channel, s[0], row, s[1], s[2], s[3], s[4]}).vectorize(channel).unroll(s[0]);
+        sum.compute_at(d.output, s[1]).bound_extent(vector, d.blocking.tiles.vectors_at_once).bound_extent(part, 1).bound_extent(row, size);
+        sum.update().reorder({channel, row, vector, t.words.x, t.words.y}); // by TileProducts
+        value.compute_at(d.output, s[2]).bound_extent(word, panel_keys / depth).bound_extent(stream, depth).vectorize(channel);
+        if (is_const(Halide::Internal::simplify(d.value_vectors()))) value.unroll(vector);
+        value.reorder_storage(channel, word, stream, vector, step, chunk, head, batch); // tiles, whatever the width
+
+        const Var repeated = careful_sum.args()[2];
+        careful.update(1).reorder({channel, vector, c.x, c.y, row, c.z}).vectorize(channel);
+        for (Func f : {guarded, careful_sum})
+            f.compute_at(careful, vector).bound_extent(vector, 1).bound_extent(row, 1);
+        careful_sum.bound_extent(repeated, size).bound_extent(part, 1);
+        careful_sum.update().reorder({channel, repeated, t.careful_words.x, t.careful_words.y}); // by TileProducts
+        guarded.bound_extent(word, panel_keys / depth).bound_extent(stream, depth).vectorize(channel);
     }
 
     void merge() const {

@@ -3,6 +3,8 @@
 #include <map>
 #include <vector>
 
+#include "dsl/prefetch.h"
+#include "dsl/words.h"
 #include "schedules/stride.h"
 
 namespace attune::schedules::x86 {
@@ -43,6 +45,11 @@ private:
     const std::string &func;
     Product enclosing;
 
+    static const Load *loaded(const Expr &operand) {
+        const Expr *elements = dsl::words_source(operand);
+        return (elements ? *elements : operand).as<Load>();
+    }
+
     void visit(const For *op) override {
         enclosing.loops.push_back(op);
         IRVisitor::visit(op);
@@ -58,7 +65,7 @@ private:
         if (op->name != func || !sum || sum->name != "dpbf16ps" || !sum->type.is_scalar()) return;
         found = enclosing;
         found.store = op;
-        found.a = sum->args[2].as<Load>(), found.b = sum->args[1].as<Load>();
+        found.a = loaded(sum->args[2]), found.b = loaded(sum->args[1]);
         if (!found.a || !found.b) refuse(func, "multiplies what isn't loaded from memory");
     }
 };
@@ -80,15 +87,17 @@ private:
     Expr index;
 };
 
-Expr bytes(const Expr &words) { return simplify(cast<int64_t>(words) * word_bytes); }
+// Of words, or of other elements.
+Expr bytes(const Expr &elements, int element_bytes = word_bytes) { return simplify(cast<int64_t>(elements) * element_bytes); }
 
 Expr short_constant(int value) { return make_const(Int(16), value); }
 
-Expr load_tile(const std::string &buffer, const Expr &first, const Expr &stride) {
-    return Call::make(
-        BFloat(16, 2 * tile_elements), "tile_load",
-        {short_constant(tile_rows), short_constant(tile_row_bytes), Variable::make(Handle(), buffer), bytes(first), bytes(stride)},
-        Call::Intrinsic);
+Expr load_tile(const Load *load, const Expr &first, const Expr &stride) {
+    const int element_bytes = load->type.bytes();
+    return Call::make(BFloat(16, 2 * tile_elements), "tile_load",
+                      {short_constant(tile_rows), short_constant(tile_row_bytes), Variable::make(Handle(), load->name),
+                       bytes(first, element_bytes), bytes(stride, element_bytes)},
+                      Call::Intrinsic);
 }
 
 Stmt store_tile(const std::string &buffer, const Expr &first, const Expr &stride, const Expr &tile) {
@@ -126,9 +135,11 @@ public:
         : func(func), product(product), sum(product, product.store->index), a(product, product.a->index), b(product, product.b->index) {
         for (const For *loop : product.loops)
             classify(loop);
-        if (!row || !column || !word || !is_matrix(a, row, column) || !is_matrix(b, word, row))
+        if (!row || !column || !word || !is_matrix(a, row, column) || !is_matrix(b, word, row) || (blocks && !is_matrix(a, row, blocks)))
             refuse(func, "isn't a product of two matrices whose words, and columns, lie side by side");
-        rows = tiles_of(row, tile_rows), columns = tiles_of(column, tile_columns);
+        more_words = further_words();
+        rows = tiles_of(row, tile_rows), columns_of_block = tiles_of(column, tile_columns);
+        columns = columns_of_block * (blocks ? tiles_of(blocks, 1) : 1);
     }
 
     // `terms`: the outermost loop over terms. Sums start from zeros, and are stored once.
@@ -136,10 +147,8 @@ public:
         std::vector<Stmt> steps;
         each_sum([&](int r, int c) { steps.push_back(store_sum(name(r, c), zero_tile())); });
         steps.push_back(visit(terms));
-        each_sum([&](int r, int c) {
-            const Expr first = sum.at({{row->name, row->min + r * tile_rows}, {column->name, column->min + c * tile_columns}});
-            steps.push_back(store_tile(func, first, sum.stride(row->name), load_sum(name(r, c))));
-        });
+        each_sum(
+            [&](int r, int c) { steps.push_back(store_tile(func, sum.at(start(r, c)), sum.stride(row->name), load_sum(name(r, c)))); });
         Stmt all = Block::make(steps);
         each_sum(
             [&](int r, int c) { all = Allocate::make(name(r, c), Float(32, tile_elements), MemoryType::AMXTile, {1}, const_true(), all); });
@@ -152,20 +161,33 @@ private:
     const Product &product;
     const Affine sum, a, b;
     const For *row = nullptr, *column = nullptr, *word = nullptr;
-    int rows = 0, columns = 0; // tiles
+    const For *blocks = nullptr, *more_words = nullptr; // if any: over blocks of columns, and where the words go on
+    int rows = 0, columns = 0, columns_of_block = 0;    // tiles
+
+    struct Asked {
+        const Evaluate *statement;
+        Expr address;
+    };
+    std::vector<Asked> asked; // with the products of each word, and so before they are made
+    bool made = false;
 
     void classify(const For *loop) {
         const Expr moved = sum.stride(loop->name);
         if (!moved.defined()) refuse(func, "is stored at no constant distance");
         if (is_const_zero(moved)) {
-            if (is_one(a, loop)) word = loop;
+            if (is_one(a, loop, word_bytes / product.a->type.bytes())) word = loop;
+        } else if (is_const_one(moved) && is_one(b, loop)) {
+            column = loop;
         } else {
-            (is_const_one(moved) && is_one(b, loop) ? column : row) = loop;
+            const Expr of_b = b.stride(loop->name);
+            const For *&is = of_b.defined() && !is_const_zero(of_b) ? blocks : row;
+            if (is) refuse(func, "has more loops over rows, or blocks of columns, than one of each");
+            is = loop;
         }
     }
-    static bool is_one(const Affine &index, const For *loop) {
+    static bool is_one(const Affine &index, const For *loop, int one = 1) {
         const Expr stride = index.stride(loop->name);
-        return stride.defined() && is_const_one(stride);
+        return stride.defined() && is_const(stride, one);
     }
     // Whether the rows of a matrix are a constant distance apart, and a loop over what it doesn't have changes nothing.
     static bool is_matrix(const Affine &index, const For *rows, const For *other) {
@@ -176,6 +198,24 @@ private:
         const auto extent = as_const_int(simplify(loop->extent));
         if (!extent || *extent % of_tile != 0) refuse(func, "has a loop that isn't over whole tiles");
         return int(*extent / of_tile);
+    }
+    // The loop over terms that goes on where the words end, in both matrices.
+    const For *further_words() const {
+        for (const For *loop : product.loops) {
+            const Expr of_sum = sum.stride(loop->name), of_a = a.stride(loop->name), of_b = b.stride(loop->name);
+            if (loop == word || !is_const_zero(of_sum) || !of_a.defined() || !of_b.defined()) continue;
+            const int word_stride = word_bytes / product.a->type.bytes();
+            const Expr apart_in_b = of_b - cast(of_b.type(), b.stride(word->name)) * cast(of_b.type(), word->extent);
+            const bool goes_on =
+                is_const_zero(simplify(of_a - cast(of_a.type(), word->extent) * word_stride)) && is_const_zero(simplify(apart_in_b));
+            const auto extent = as_const_int(simplify(word->extent));
+            if (goes_on && extent && tile_words % *extent == 0) return loop;
+        }
+        return nullptr;
+    }
+    Expr words() const {
+        const Expr all = more_words ? word->extent * more_words->extent : word->extent;
+        return simplify(substitute(product.lets, all));
     }
     std::string name(int r, int c) const { return func + ".tile." + std::to_string(r) + "." + std::to_string(c); }
     template <typename Do> void each_sum(const Do &each) const {
@@ -188,7 +228,7 @@ private:
 
     Stmt visit(const For *op) override {
         const Stmt body = mutate(op->body);
-        if (op == row || op == column || op == word) return body;
+        if (op == row || op == column || op == blocks || op == word || op == more_words) return body;
         const Expr min = substitute(product.lets, op->min), extent = substitute(product.lets, op->extent);
         return For::make(op->name, min, extent, op->for_type, op->partition_policy, op->device_api, body);
     }
@@ -198,10 +238,20 @@ private:
         return IfThenElse::make(substitute(product.lets, op->condition), mutate(op->then_case));
     }
 
+    Stmt visit(const Evaluate *op) override {
+        const Expr address = dsl::asked_address(op);
+        if (!address.defined() || made) refuse(func, "does something else among its products");
+        asked.push_back({op, substitute(product.lets, address)});
+        for (const For *loop : {row, column})
+            if (expr_uses_var(asked.back().address, loop->name)) refuse(func, "asks for other memory with each row or column");
+        return Evaluate::make(0);
+    }
+
     Stmt visit(const Store *op) override {
         if (op != product.store) refuse(func, "stores something else among its products");
-        const Expr words = simplify(substitute(product.lets, word->extent)), steps = simplify(words / tile_words);
-        if (is_const(words)) tiles_of(word, tile_words);
+        made = true;
+        const Expr words = this->words(), steps = simplify(words / tile_words);
+        if (const auto count = as_const_int(words); count && *count % tile_words != 0) refuse(func, "has words that fill no whole tiles");
         if (const auto count = as_const_int(steps)) {
             std::vector<Stmt> all;
             for (int i = 0; i < int(*count); i++)
@@ -213,28 +263,60 @@ private:
                          step(Variable::make(Int(32), name)));
     }
 
-    // Adds the products of `tile_words` words. Operands are loaded once for all tiles of the step.
+    // Adds the products of `tile_words` words. Operands are loaded once for all tiles of the step: where these are a row of tiles, each
+    // column's with its product, so that registers are left to sums.
     Stmt step(const Expr &nth) const {
         const Expr first = substitute(product.lets, word->min) + nth * tile_words;
-        auto start = [&](int r, int c) {
-            return std::map<std::string, Expr>{
-                {word->name, first}, {row->name, row->min + r * tile_rows}, {column->name, column->min + c * tile_columns}};
+        auto at = [&](int r, int c) {
+            std::map<std::string, Expr> values = start(r, c);
+            values[word->name] = first;
+            return values;
         };
         auto operand = [&](char which, int i) {
             return Variable::make(BFloat(16, 2 * tile_elements), func + ".operand." + which + std::to_string(i));
         };
+        auto with_b = [&](int c, const Stmt &s) {
+            return LetStmt::make(operand('b', c).as<Variable>()->name, load_tile(product.b, b.at(at(0, c)), b.stride(word->name)), s);
+        };
+        const bool once = rows == 1 && columns > 2;
         std::vector<Stmt> products;
         each_sum([&](int r, int c) {
-            products.push_back(store_sum(name(r, c), multiply_tiles(load_sum(name(r, c)), operand('a', r), operand('b', c))));
+            for (const Asked &ask : asked)
+                if (r == 0 && (c == 0 || (blocks && expr_uses_var(ask.address, blocks->name)))) products.push_back(asks(ask, c, first));
+            const Stmt multiplied = store_sum(name(r, c), multiply_tiles(load_sum(name(r, c)), operand('a', r), operand('b', c)));
+            products.push_back(once ? with_b(c, multiplied) : multiplied);
         });
         Stmt all = Block::make(products);
         for (int r = 0; r < rows; r++)
-            all = LetStmt::make(operand('a', r).as<Variable>()->name, load_tile(product.a->name, a.at(start(r, 0)), a.stride(row->name)),
-                                all);
-        for (int c = 0; c < columns; c++)
-            all = LetStmt::make(operand('b', c).as<Variable>()->name, load_tile(product.b->name, b.at(start(0, c)), b.stride(word->name)),
-                                all);
+            all = LetStmt::make(operand('a', r).as<Variable>()->name, load_tile(product.a, a.at(at(r, 0)), a.stride(row->name)), all);
+        for (int c = 0; c < columns && !once; c++)
+            all = with_b(c, all);
         return all;
+    }
+
+    // What is asked for with the words of a tile of columns.
+    Stmt asks(const Asked &ask, int c, const Expr &first_word) const {
+        const int words_side_by_side = more_words ? int(*as_const_int(simplify(word->extent))) : tile_words;
+        const std::string name = unique_name(word->name + ".asked");
+        const Expr each = Variable::make(Int(32), name);
+        std::vector<Stmt> loops;
+        for (int further = 0; further < tile_words; further += words_side_by_side) {
+            std::map<std::string, Expr> values = start(0, c);
+            values[word->name] = more_words ? word->min + each : first_word + each;
+            if (more_words) values[more_words->name] = more_words->min + (first_word - word->min + further) / words_side_by_side;
+            const Expr address = simplify(substitute(values, ask.address));
+            loops.push_back(For::make(name, 0, words_side_by_side, ForType::Serial, Halide::Partition::Never, Halide::DeviceAPI::None,
+                                      dsl::ask_elsewhere(ask.statement, address)));
+        }
+        return Block::make(loops);
+    }
+
+    std::map<std::string, Expr> start(int r, int c) const {
+        std::map<std::string, Expr> values = {{row->name, row->min + r * tile_rows},
+                                              {column->name, column->min + c % columns_of_block * tile_columns}};
+        if (blocks) values[blocks->name] = blocks->min + c / columns_of_block;
+        if (more_words) values[more_words->name] = more_words->min;
+        return values;
     }
 };
 

@@ -13,8 +13,10 @@ constexpr int tile_words = 16;                   // pairs of bf16 that one instr
 
 /** Turns loops that add vdpbf16ps() of single pairs to a Func, stored in memory and zero before, into products of tiles: for
  *     f(row, column) = vdpbf16ps(f(row, column), b(word, column), a(row, word))
- * in loops over whole tiles of rows, columns and words, of which a's words, b's columns and f's columns lie side by side. The sums are in
- * registers from the first term to the last, and stored once. Loops further out, whose variables f doesn't have, add up more terms.
+ * in loops over whole tiles of rows, columns and words, of which a's words, b's columns and f's columns lie side by side. Columns may be in
+ * blocks, over which there is a loop, too, and words in two loops if one goes on where the other ends. a may be read by words_from(), where
+ * it lies. The sums are in registers from the first term to the last, and stored once. Loops further out, whose variables f doesn't have,
+ * add up more terms. What with_prefetch() asks for with a term, whatever its row, is asked for with the product of its column's tile.
  * Of each 32 terms the even and the odd ones are added up apart, then to one another, then to the sum, rounding to f32 each time; denormal
  * numbers count as zeros (Intel 64 and IA-32 Architectures Software Developer's Manual, TDPBF16PS).
  *

@@ -2,6 +2,7 @@
 // the type, plus one ulp of it at max |v|.
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 
 #include "attention_test.h"
 
@@ -44,7 +45,7 @@ TEST_P(AttentionTypes, AroundTheTiles) {
 /** Pairs of bf16 leave channels over at most of these. One row a key, and several. */
 TEST_P(AttentionTypes, DecodingOfAnyWidth) {
     if (std::string_view(kernel().schedule) != "decode" || kernel().head_dim != 0) return;
-    for (int64_t dim : {1, 16, 31, 32, 33, 47, 48, 63, 65, 72, 80, 96, 112, 129, 160, 256, 576})
+    for (int64_t dim : {1, 16, 31, 32, 33, 47, 48, 63, 65, 72, 80, 96, 112, 129, 160, 192, 256, 576})
         for (auto [queries, heads] : {std::pair<int64_t, int64_t>{1, 2}, {3, 4}}) {
             const int64_t value_dim = dim == 576 ? 512 : dim;
             const AttentionProblem p = rounded(normal_problem({2, heads, 2, queries, 97, dim, value_dim}, random));
@@ -63,6 +64,35 @@ TEST_P(AttentionTypes, DecodingOfManyChunks) {
             p.mask = "window(5000, 0, bottom_right) & lengths", p.key_lengths = {keys - 50};
             expect_within(2, p);
         }
+}
+
+/** Rows of which some are multiplied by tiles: fewer than these, a tile of 16, and more; and keys around panels of 16, and chunks. */
+TEST_P(AttentionTypes, DecodingOfManyRows) {
+    if (std::string_view(kernel().schedule) != "decode") return;
+    for (int64_t keys : {1, 15, 16, 17, 32, 33, 63, 64, 65, 129, 1023, 1024, 1025, 2100})
+        for (auto [queries, heads, key_heads] :
+             {std::tuple<int64_t, int64_t, int64_t>{1, 4, 1}, {1, 10, 2}, {1, 8, 1}, {1, 16, 1}, {1, 17, 1}, {5, 8, 1}}) {
+            AttentionProblem p = rounded(
+                normal_problem({1, heads, key_heads, queries, keys, head_dim_or(kernel(), 192), head_dim_or(kernel(), 128)}, random));
+            expect_within(2, p);
+            if (keys < 100) continue;
+            p.mask = "window(900, 0, bottom_right) & lengths | prefix(3)", p.key_lengths = {keys - 20};
+            p.boolean_mask = boolean_mask({1, 1, queries, keys}), p.bias = bias({1, heads, 1, keys}), p.dropout = 0.2f, p.seed = 7;
+            p.softcap = 5, p.sinks = bias({heads});
+            expect_within(2, p);
+        }
+}
+
+/** Of each row its own keys are masked, and hold what isn't finite, beside others that count. */
+TEST_P(AttentionTypes, DecodingOfManyRowsOverWhatIsMaskedChangesNoBit) {
+    if (std::string_view(kernel().schedule) != "decode") return;
+    for (auto [heads, key_heads] : {std::pair<int64_t, int64_t>{5, 1}, {16, 1}, {40, 2}}) {
+        AttentionProblem p =
+            rounded(normal_problem({2, heads, key_heads, 1, 97, head_dim_or(kernel(), 192), head_dim_or(kernel(), 128)}, random));
+        expect_padding_changes_no_bit(p, [this](const AttentionProblem &padded) { return run(padded); });
+        p.mask = "causal(bottom_right)", p.dropout = 0.3f, p.seed = 5;
+        expect_padding_changes_no_bit(p, [this](const AttentionProblem &padded) { return run(padded); });
+    }
 }
 
 /** Weights are of f32, and the output's kernel may multiply pairs of bf16. */

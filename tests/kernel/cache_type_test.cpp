@@ -51,6 +51,18 @@ TEST_P(CacheTypes, Rings) {
         cache.expect_right_step(tokens, tokens);
 }
 
+/** Many heads share a key, of widths that fill tiles; pages of fewer keys than a panel, of as many, and of more. */
+TEST_P(CacheTypes, StepsOfManyRows) {
+    if (!is_linked()) GTEST_SKIP() << "no kernel of these types is linked";
+    for (int64_t dim : {64, 128, 192})
+        for (int64_t size : {0, 8, 16, 48}) {
+            CacheSetting s = setting();
+            s.batch = 1, s.query_heads = 12, s.key_heads = 2, s.dim = dim, s.value_dim = dim == 192 ? 128 : dim;
+            s.page_size = size, s.capacity = 336, s.tokens_first = size == 8;
+            expect_right_steps(s, random, {{2, 200}, {1, 1}, {1, 90}, {3, 3}});
+        }
+}
+
 class QuantisedCache : public SeededTest {
 protected:
     static CacheSetting setting() {

@@ -1,6 +1,7 @@
 // schedules::DecideConditions: what is never run in a branch goes.
 #include <set>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -62,6 +63,22 @@ TEST(DecideConditions, WhatIsReadFromMemoryMayChange) {
     const Left left = left_of(IfThenElse::make(flag == 1, Block::make(store("flag"), IfThenElse::make(flag == 1, store("after")))));
     EXPECT_EQ(left.stored, (std::set<std::string>{"flag", "after"}));
     EXPECT_EQ(left.conditions, 2);
+}
+
+TEST(DecideConditions, ValuesThatAConditionSelectsAreDecided) {
+    const auto chosen = [](const Expr &condition) { return Evaluate::make(Select::make(condition, n, m)); };
+    const Stmt s = IfThenElse::make(n == 1, Block::make(chosen(n == 1), chosen(m == 1)), chosen(n == 1));
+    struct Selects : IRVisitor {
+        std::vector<Expr> evaluated;
+        using IRVisitor::visit;
+        void visit(const Evaluate *op) override { evaluated.push_back(op->value); }
+    } left;
+    schedules::DecideConditions decide;
+    decide.mutate(s).accept(&left);
+    ASSERT_EQ(left.evaluated.size(), 3u);
+    EXPECT_TRUE(equal(left.evaluated[0], n));
+    EXPECT_TRUE(left.evaluated[1].as<Select>());
+    EXPECT_TRUE(equal(left.evaluated[2], m));
 }
 
 TEST(DecideConditions, OtherConditionsStay) {

@@ -44,6 +44,11 @@ def mnemonics_of(path):
     return [found[2] for found in INSTRUCTION.finditer(disassembly(path))]
 
 
+def mnemonics_by_function(path):
+    parts = re.split(r"^[0-9a-f]+ <(.*)>:$", disassembly(path), flags=re.MULTILINE)
+    return {name: [found[2] for found in INSTRUCTION.finditer(text)] for name, text in zip(parts[1::2], parts[2::2])}
+
+
 def offences(path, mnemonic, operand=None):
     """The first lines whose mnemonic or operands match: each mnemonic is looked at once, and the lines only where there is an offence."""
     text = disassembly(path)
@@ -160,6 +165,30 @@ class Tiles(unittest.TestCase):
                 found = mnemonics_of(object_of("x86-64-avx512_amx", f"attention_flash_bf16{kernel}"))
                 stores = [i for i, mnemonic in enumerate(found) if mnemonic == "tilestored"]
                 self.assertGreaterEqual(max(found[i:i + 2 * vectors].count("vmaxps") for i in stores), vectors)
+
+
+class TilesOfDecoding(unittest.TestCase):
+    """With AMX, where many rows read a key: scores of copied keys and of those in place, the output's four sums, and those of values that
+    aren't finite stay in registers; the latter two take their operands once. Code for fewer rows sets no tiles up."""
+
+    SUMS = 1 + 1 + 4 + 1
+
+    def test_stay_in_registers(self):
+        for kernel, steps in ("", 1), ("_d64", 2), ("_d128", 4):  # of 32 channels; any width is a loop
+            with self.subTest(kernel=kernel):
+                found = mnemonics_of(object_of("x86-64-avx512_amx", f"attention_decode_bf16{kernel}"))
+                self.assertEqual(found.count("tdpbf16ps"), 5 + 2 * steps)
+                self.assertEqual(found.count("tileloadd"), 5 + 2 + 2 * 2 * steps)
+                if kernel:  # else the loop over channels may not run, and zeros are stored by other code
+                    self.assertEqual(found.count("tilezero"), self.SUMS)
+                    self.assertEqual(found.count("tilestored"), self.SUMS)
+
+    def test_are_set_up_by_their_own_code_alone(self):
+        for kernel in ("", "_d64", "_d128"):
+            with self.subTest(kernel=kernel):
+                path = object_of("x86-64-avx512_amx", f"attention_decode_bf16{kernel}")
+                with_tiles = [name for name, mnemonics in mnemonics_by_function(path).items() if "ldtilecfg" in mnemonics]
+                self.assertEqual(len(with_tiles), 1, with_tiles)
 
 
 class MemoryAhead(unittest.TestCase):

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "dsl/prefetch.h"
+#include "dsl/words.h"
 #include "lowered.h"
 #include "schedules/x86/sixteen_bits.h"
 
@@ -13,6 +15,27 @@ namespace {
 using namespace Halide;
 
 const Target target("x86-64-linux-sse41-avx-f16c-fma-avx2-avx512-avx512_skylake-avx512_cannonlake-avx512_sapphirerapids-no_runtime");
+
+using attune::schedules::x86::vdpbf16ps;
+using Calls = std::map<std::string, int>;
+
+// How often each of Halide's intrinsics for tiles is called, its own product of pairs, and LLVM's prefetch, in the lowered code.
+Calls calls_of(const Func &stored, const std::vector<Argument> &arguments = {}) {
+    struct Count : Internal::IRVisitor {
+        Calls calls;
+        using Internal::IRVisitor::visit;
+        void visit(const Internal::Call *op) override {
+            for (const char *name : {"tile_", "dpbf16ps", "llvm.prefetch"})
+                if (Internal::starts_with(op->name, name)) calls[op->name]++;
+            IRVisitor::visit(op);
+        }
+    } count;
+    Pipeline p(stored);
+    attune::dsl::lower_prefetches(p);
+    p.add_custom_lowering_pass(new attune::schedules::x86::TileProducts);
+    attune::test::visit_lowered(p, arguments, count, target);
+    return count.calls;
+}
 
 // f(column, row) = the sum over `words` of b(column, word) and a(word, row).
 struct Product {
@@ -23,31 +46,15 @@ struct Product {
     Product(int columns, int rows, const Expr &count, int stride = 1) : words(0, count, "words") {
         a(x, y) = cast<uint32_t>(x + y), b(x, y) = cast<uint32_t>(x - y);
         product(x, y) = 0.0f;
-        product(x, y) = attune::schedules::x86::vdpbf16ps(product(x, y), b(x, words), a(words * stride, y));
+        product(x, y) = vdpbf16ps(product(x, y), b(x, words), a(words * stride, y));
         stored(x, y) = product(x, y);
         a.compute_root(), b.compute_root(), product.compute_root().bound(x, 0, columns).bound(y, 0, rows);
         product.update().reorder(x, y, words);
         stored.bound(x, 0, columns).bound(y, 0, rows);
     }
 
-    // How often each of Halide's intrinsics for tiles is called, and its own product of pairs, in the lowered code.
-    std::map<std::string, int> calls(const std::vector<Argument> &arguments = {}) {
-        struct Count : Internal::IRVisitor {
-            std::map<std::string, int> calls;
-            using Internal::IRVisitor::visit;
-            void visit(const Internal::Call *op) override {
-                if (Internal::starts_with(op->name, "tile_") || op->name == "dpbf16ps") calls[op->name]++;
-                IRVisitor::visit(op);
-            }
-        } count;
-        Pipeline p(stored);
-        p.add_custom_lowering_pass(new attune::schedules::x86::TileProducts);
-        attune::test::visit_lowered(p, arguments, count, target);
-        return count.calls;
-    }
+    Calls calls(const std::vector<Argument> &arguments = {}) const { return calls_of(stored, arguments); }
 };
-
-using Calls = std::map<std::string, int>;
 
 TEST(TileProducts, KeepSumsInRegistersAndLoadOperandsOnceForAll) {
     // Three tiles of columns by two of rows: of each step of 16 words five operands, for six products.
@@ -65,6 +72,42 @@ TEST(TileProducts, RefuseWhatIsNoMatrixOfTiles) {
     EXPECT_THROW(Product(32, 20, 32).calls(), CompileError) << "rows";
     EXPECT_THROW(Product(32, 32, 24).calls(), CompileError) << "words";
     EXPECT_THROW(Product(32, 32, 32, 2).calls(), CompileError) << "every second word";
+}
+
+// f(column, block, row), of words in two loops, the second `between` words on, those of a where they lie. With each word something is asked
+// for, by "block", or "row", or for all of them.
+struct Parts {
+    Func b{"b"}, product{"product"}, stored{"stored"};
+    Var x{"x"}, block{"block"}, y{"y"}, word{"word"};
+    RDom words{0, 8, 0, 2, "words"};
+    ImageParam keys{BFloat(16), 2, "keys"}, next{UInt(32), 2, "next"};
+
+    Parts(int blocks, int between, const std::string &asked) {
+        const Expr w = words.x + between * words.y;
+        b(x, block, word) = cast<uint32_t>(x - word + block);
+        product(x, block, y) = 0.0f;
+        const Expr line = asked == "block" ? Expr(block) : asked == "row" ? Expr(y) : Expr(0);
+        const Expr now = attune::dsl::with_prefetch(b(x, block, w), next(64 * w, line));
+        product(x, block, y) = vdpbf16ps(product(x, block, y), now, attune::dsl::words_from(keys(2 * w, y)));
+        stored(x, block, y) = product(x, block, y);
+        b.compute_root(), product.compute_root().bound(x, 0, 16).bound(block, 0, blocks).bound(y, 0, 16);
+        product.update().reorder({x, y, block, words.x, words.y});
+        stored.bound(x, 0, 16).bound(block, 0, blocks).bound(y, 0, 16);
+    }
+    Calls calls() const { return calls_of(stored, {keys, next}); }
+};
+
+// A tile of a for four of b; and of each column's tile, or once, what is asked for with the words of either loop.
+TEST(TileProducts, TakeBlocksOfColumnsAndWordsInTwoLoops) {
+    Calls four{{"tile_zero", 4}, {"tile_load", 5}, {"tile_matmul", 4}, {"tile_store", 4}, {"llvm.prefetch.p0", 8}};
+    EXPECT_EQ(Parts(4, 8, "block").calls(), four);
+    four["llvm.prefetch.p0"] = 2;
+    EXPECT_EQ(Parts(4, 8, "all").calls(), four);
+}
+
+TEST(TileProducts, RefuseWordsThatDontGoOnAndWhatIsAskedForByRow) {
+    EXPECT_THROW(Parts(4, 9, "block").calls(), CompileError);
+    EXPECT_THROW(Parts(4, 8, "row").calls(), CompileError);
 }
 
 // Vectors of products are none of single pairs.
