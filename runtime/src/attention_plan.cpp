@@ -42,6 +42,21 @@ Status check_kernel_width(const char *name, int32_t compiled, int64_t wanted) {
     return {};
 }
 
+// Queries up to which decoding is faster than flash attention, however many heads share keys: a tile of flash takes as long for one as for
+// 8 or 16, and decoding, which reads keys once for all of a group, longer with each; by tiles, as long for 16 rows as for one. Three and
+// more want keys enough to pay for what each query's row costs once. (With a cache M is its capacity: what is chosen never depends on how
+// long a sequence has become.)
+constexpr int64_t most_queries_by_vectors = 8, most_queries_by_tiles = 16, always_decoded_queries = 2, least_keys_per_query = 8;
+
+int64_t most_decoded_queries(const attune_kernel &kernel, const attune_attention_plan &plan) {
+    // What declare_tiled() of dsl/decode_tiled.cpp makes of a tile's size: where it is another, decoding is slower than it might be.
+    constexpr int64_t key_channels_of_tiles = 32, value_channels_of_tiles = 64;
+    const bool by_tiles = kernel.dtype == ATTUNE_BF16 && kernel.cache_dtype != ATTUNE_I8 && cpu_class() == CpuClass::avx512_amx &&
+                          std::strstr(kernel.targets, "-avx512_sapphirerapids") && plan.head_dim % key_channels_of_tiles == 0 &&
+                          plan.value_dim % value_channels_of_tiles == 0;
+    return by_tiles ? most_queries_by_tiles : most_queries_by_vectors;
+}
+
 Status choose_kernel(const attune_attention_desc &desc, attune_attention_plan &plan) {
     if (desc.kernel) {
         ATTUNE_TRY(take_kernel(desc, plan));
@@ -56,10 +71,12 @@ Status choose_kernel(const attune_attention_desc &desc, attune_attention_plan &p
     const auto find_if_linked = [&](const char *name, const attune_kernel *&found) {
         if (!find_kernel(query(name), found).ok()) found = nullptr;
     };
-    if (!desc.schedule)
+    if (!desc.schedule) {
         find_if_linked(decode_schedule, plan.decode_kernel);
-    else if (std::strcmp(schedule, decode_schedule) == 0)
+        if (plan.decode_kernel) plan.most_decoded_queries = most_decoded_queries(*plan.decode_kernel, plan);
+    } else if (std::strcmp(schedule, decode_schedule) == 0) {
         find_if_linked(default_schedule, plan.steady_kernel);
+    }
     return {};
 }
 
@@ -79,10 +96,6 @@ void choose_weights_kernel(attune_attention_plan &plan) {
     }
 }
 
-// Queries up to which decoding is faster than flash attention, however many heads share keys: a tile of flash takes as long for one as for
-// 8 or 16, and decoding, which reads keys once for all of a group, longer with each. Three and more want keys enough to pay for what each
-// query's row costs once. (With a cache M is its capacity: what is chosen never depends on how long a sequence has become.)
-constexpr int64_t most_decoded_queries = 8, always_decoded_queries = 2, least_keys_per_query = 8;
 // On ATTUNE_CUDA as many (query, query head) pairs of a key/value head as its tile has, where there are keys to split.
 constexpr int64_t most_decoded_rows_on_cuda = 16, least_split_keys = 512;
 
@@ -94,7 +107,7 @@ bool is_decoding(const attune_attention_plan &plan, const AttentionShape &shape)
     if (plan.device == ATTUNE_CUDA)
         return shape.queries * (shape.heads / shape.kv_heads) <= most_decoded_rows_on_cuda && shape.keys >= least_split_keys;
     return shape.queries <= always_decoded_queries ||
-           (shape.queries <= most_decoded_queries && shape.keys >= least_keys_per_query * shape.queries);
+           (shape.queries <= plan.most_decoded_queries && shape.keys >= least_keys_per_query * shape.queries);
 }
 
 } // namespace

@@ -12,6 +12,7 @@ struct attune_attention_plan {
     attune_device device = ATTUNE_CPU;
     const attune_kernel *kernel = nullptr;
     const attune_kernel *decode_kernel = nullptr; // where the choice is Attune's, of few queries; nullptr: `kernel` does them, too
+    int64_t most_decoded_queries = 0;             // by it, on ATTUNE_CPU
     const attune_kernel *steady_kernel = nullptr; // where `kernel` decodes: what does attention for weights at low temperatures
     int64_t head_dim = 0;
     int64_t value_dim = 0;

@@ -188,7 +188,7 @@ std::vector<double> between_walls(attune_type type, int64_t dim, int64_t group, 
 TEST(DecodeOfSixteenBits, ReadsNothingBesideItsTensors) {
     for (attune_type type : {ATTUNE_BF16, ATTUNE_F16})
         for (int64_t dim : {1, 8, 12, 16, 24, 33, 64, 72, 77, 80, 90, 128})
-            for (int64_t group : {1, 4}) {
+            for (int64_t group : {1, 4, 6}) {
                 const std::vector<double> begins = between_walls(type, dim, group, false);
                 EXPECT_EQ(begins, between_walls(type, dim, group, true)) << dim;
                 EXPECT_TRUE(std::all_of(begins.begin(), begins.end(), [](double x) { return std::isfinite(x); })) << dim;
@@ -214,6 +214,20 @@ TEST(DecodeChoice, IsMadeForFewQueries) {
         ASSERT_TRUE(by_name.ok()) << by_name.status().message;
         EXPECT_STREQ(by_name->kernel_for(1, 8, 8, 64)->schedule, named);
         EXPECT_STREQ(by_name->kernel_for(1024, 8, 8, 64)->schedule, named);
+    }
+    // Tiles, which the CPU may have and some widths fill, multiply 16 rows at once.
+    const bool has_tiles = std::string_view(attune_cpu_class()) == "avx512_amx";
+    for (int64_t dim : {64, 128, 192, 80, 96}) {
+        AttentionDesc of_bf16;
+        of_bf16.head_dim = of_bf16.value_dim = dim, of_bf16.dtype = ATTUNE_BF16;
+        const Result<AttentionPlan> by_tiles = AttentionPlan::create(of_bf16);
+        ASSERT_TRUE(by_tiles.ok()) << by_tiles.status().message;
+        const char *of_sixteen = has_tiles && dim % 64 == 0 ? "decode" : "flash";
+        EXPECT_STREQ(by_tiles->kernel_for(8, 32, 8, 4096)->schedule, "decode") << dim;
+        EXPECT_STREQ(by_tiles->kernel_for(9, 32, 8, 4096)->schedule, of_sixteen) << dim;
+        EXPECT_STREQ(by_tiles->kernel_for(16, 8, 8, 128)->schedule, of_sixteen) << dim;
+        EXPECT_STREQ(by_tiles->kernel_for(16, 8, 8, 127)->schedule, "flash") << dim;
+        EXPECT_STREQ(by_tiles->kernel_for(17, 32, 8, 4096)->schedule, "flash") << dim;
     }
     AttentionDesc compiled_in;
     compiled_in.head_dim = compiled_in.value_dim = 64;
