@@ -5,6 +5,8 @@
 
 #include <Halide.h>
 
+#include "schedules/stage_loops.h"
+
 namespace attune::schedules {
 
 /** Runs two loops as one, a pass of the first and then one of the second in turn: the outermost loop of a Func's definition, and that of
@@ -15,14 +17,11 @@ namespace attune::schedules {
  * other. What is read again later, as scores and weights are, would have to be read from memory for their maximum and sum alone.
  *
  * Add it by Pipeline::add_custom_lowering_pass. Throws Halide::CompileError where that isn't so, or the loops aren't as long as each other.
- * Updates count from 0, as in Func::update(); `first_update` may be `pure`. */
+ * `first_update` may be pure_definition. */
 class JoinLoops : public Halide::Internal::IRMutator {
 public:
-    static constexpr int pure = -1; // the definition that isn't an update
-
     JoinLoops(const Halide::Func &first, int first_update, const Halide::Func &reduction, int update)
-        : first(first.name() + ".s" + std::to_string(first_update + 1) + "."),
-          second(reduction.name() + ".s" + std::to_string(update + 1) + "."), reduced(reduction.name()) {}
+        : first(loops_of(first, first_update)), second(loops_of(reduction, update)), reduced(reduction.name()) {}
 
 protected:
     using IRMutator::visit;

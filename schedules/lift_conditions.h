@@ -5,6 +5,8 @@
 
 #include <Halide.h>
 
+#include "schedules/stage_loops.h"
+
 namespace attune::schedules {
 
 /** Moves the conditions on a Func's update out of its loops, as far as they hold: `where` conditions of its reduction domain.
@@ -13,11 +15,10 @@ namespace attune::schedules {
  * computed in the same loop, it computes everything in the loop whether or not the update will run. What is computed in a loop of the
  * update serves that update alone, so that a condition the loop's body doesn't change may enclose the body.
  *
- * Add it by Pipeline::add_custom_lowering_pass. `update` counts from 0, as in Func::update(). */
+ * Add it by Pipeline::add_custom_lowering_pass. */
 class LiftConditions : public Halide::Internal::IRMutator {
 public:
-    LiftConditions(const Halide::Func &func, int update)
-        : func(func.name()), loops(func.name() + ".s" + std::to_string(update + 1) + ".") {}
+    LiftConditions(const Halide::Func &func, int update) : func(func.name()), loops(loops_of(func, update)) {}
 
 protected:
     using IRMutator::visit;

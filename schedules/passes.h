@@ -17,6 +17,7 @@
 #include "schedules/mask_loads.h"
 #include "schedules/reduce_stores.h"
 #include "schedules/register_arrays.h"
+#include "schedules/stage_loops.h"
 #include "schedules/turn_squares.h"
 #include "schedules/unswitch_loops.h"
 #include "schedules/x86/tile_products.h"
@@ -40,17 +41,17 @@ inline void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attentio
     pipeline.add_custom_lowering_pass(new RegisterArrays);
     const dsl::BlockState &state = attention.partial;
     if (attention.blocking.maxima_with_scores) {
-        const int products = attention.blocking.scores_in_memory ? 0 : JoinLoops::pure;
+        const int products = attention.blocking.scores_in_memory ? 0 : pure_definition;
         pipeline.add_custom_lowering_pass(new JoinLoops(attention.scores.masked, products, state.lane_maximum, 0));
     }
     if (attention.blocking.sums_with_weights)
-        pipeline.add_custom_lowering_pass(new JoinLoops(state.weight, JoinLoops::pure, state.lane_sum, 0));
+        pipeline.add_custom_lowering_pass(new JoinLoops(state.weight, pure_definition, state.lane_sum, 0));
     add_masked_loads(pipeline, machine);
     // Whether all values are finite is seen as they are copied.
     if (attention.operands.value_lanes == machine.float_lanes && attention.blocking.values_together == 1)
         pipeline.add_custom_lowering_pass(new ReduceStores(attention.operands.value, attention.operands.value_lane, 0));
     // A block's scores are exponents or not.
-    if (attention.blocking.scores_as_exponents) pipeline.add_custom_lowering_pass(new UnswitchLoops(state.weight, UnswitchLoops::pure));
+    if (attention.blocking.scores_as_exponents) pipeline.add_custom_lowering_pass(new UnswitchLoops(state.weight, pure_definition));
     for (const Halide::Func &turned : {attention.operands.query_lines, attention.fold.state})
         pipeline.add_custom_lowering_pass(new TurnSquares(turned));
     if (machine.bfloat16_tiles) {
@@ -79,7 +80,7 @@ inline void add_passes(Halide::Pipeline pipeline, const dsl::Decode &decode, con
         pipeline.add_custom_lowering_pass(new TurnSquares(decode.tiled.query_lines));
         if (decode.tiled.panel_at.defined())
             for (const Halide::Func &values : {decode.tiled.value, decode.tiled.guarded})
-                pipeline.add_custom_lowering_pass(new UnswitchLoops(values, UnswitchLoops::pure, decode.tiled.panel_at));
+                pipeline.add_custom_lowering_pass(new UnswitchLoops(values, pure_definition, decode.tiled.panel_at));
         for (int i = 0; i < int(decode.tiled.scores.size()); i++) {
             pipeline.add_custom_lowering_pass(new LiftConditions(decode.masked, int(decode.scores.size()) + i));
             pipeline.add_custom_lowering_pass(new TurnSquares(decode.tiled.scores[size_t(i)].dot));

@@ -5,6 +5,8 @@
 
 #include <Halide.h>
 
+#include "schedules/stage_loops.h"
+
 namespace attune::schedules {
 
 /** Takes a Func's elements into a reduction over all of them where they are stored, instead of reading them again: after each store of a
@@ -16,11 +18,11 @@ namespace attune::schedules {
  * maximum alone.
  *
  * Add it by Pipeline::add_custom_lowering_pass. Throws Halide::CompileError where the reduction's vectors aren't those that are stored, or
- * its update depends on more than them. `update` counts from 0, as in Func::update(). */
+ * its update depends on more than them. */
 class ReduceStores : public Halide::Internal::IRMutator {
 public:
     ReduceStores(const Halide::Func &stored, const Halide::Func &reduction, int update)
-        : stored(stored.name()), reduced(reduction.name()), loops(reduction.name() + ".s" + std::to_string(update + 1) + ".") {}
+        : stored(stored.name()), reduced(reduction.name()), loops(loops_of(reduction, update)) {}
 
 protected:
     using IRMutator::visit;

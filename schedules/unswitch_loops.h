@@ -6,6 +6,8 @@
 
 #include <Halide.h>
 
+#include "schedules/stage_loops.h"
+
 namespace attune::schedules {
 
 /** Makes two loops of one with a condition inside that the loop doesn't change: one where it holds, one where it doesn't; and so on, while
@@ -15,12 +17,10 @@ namespace attune::schedules {
  * Halide specializes a stage on inputs alone, not on what depends on a loop further out; and where LLVM finds such a condition, it has
  * given up keeping sums in registers by then.
  *
- * Add it by Pipeline::add_custom_lowering_pass. `update` counts from 0, as in Func::update(), or is `pure`. */
+ * Add it by Pipeline::add_custom_lowering_pass. `update` may be pure_definition. */
 class UnswitchLoops : public Halide::Internal::IRMutator {
 public:
-    static constexpr int pure = -1; // the definition that isn't an update
-
-    UnswitchLoops(const Halide::Func &func, int update) : loops(func.name() + ".s" + std::to_string(update + 1) + ".") {}
+    UnswitchLoops(const Halide::Func &func, int update) : loops(loops_of(func, update)) {}
     /** Only for conditions that read `read`. */
     UnswitchLoops(const Halide::Func &func, int update, const Halide::Func &read);
 

@@ -10,6 +10,7 @@ namespace {
 
 using namespace Halide;
 using attune::schedules::JoinLoops;
+using attune::schedules::pure_definition;
 
 // Squares of some of 12 numbers, their sum in four lanes, and from both the squares' shares of it.
 struct Shares {
@@ -22,7 +23,7 @@ struct Shares {
     /** `longer`: the sum's loop takes one step more. `hoisted`: its memory is there before the squares are made. `updated`: which an update
      * does. */
     explicit Shares(bool longer = false, bool hoisted = true, bool updated = false)
-        : terms(0, 3, "terms"), made(0, 4, 0, 3, "made"), update(updated ? 0 : JoinLoops::pure) {
+        : terms(0, 3, "terms"), made(0, 4, 0, 3, "made"), update(updated ? 0 : pure_definition) {
         terms.where(terms < used + (longer ? 1 : 0));
         made.where(made.y < used);
         auto square_of = [&](const Expr &x) { return cast<float>((x + 1) * (x + 1) + tile); };
@@ -51,7 +52,7 @@ struct Shares {
 
 // The outermost loops of a Func, how many of them store to a reduction, and how many the reduction's first update has of its own.
 struct LoopsOf : Internal::IRVisitor {
-    LoopsOf(const Func &first, const Func &reduction, int update = JoinLoops::pure)
+    LoopsOf(const Func &first, const Func &reduction, int update = pure_definition)
         : first(first.name() + ".s" + std::to_string(update + 1) + "."), own(reduction.name() + ".s1."), sum(reduction.name()) {}
     int loops = 0, reducing = 0, of_reduction = 0;
 
@@ -123,7 +124,7 @@ TEST(JoinLoops, LeavesFuncsThatHaveNoSuchLoopAlone) {
     Func other("other");
     other(shares.x, shares.tile) = 1.0f;
     Pipeline p(shares.share);
-    p.add_custom_lowering_pass(new JoinLoops(other, JoinLoops::pure, shares.lane_sum, 0));
+    p.add_custom_lowering_pass(new JoinLoops(other, pure_definition, shares.lane_sum, 0));
     EXPECT_EQ(loops_of(shares, p).of_reduction, 1);
 }
 

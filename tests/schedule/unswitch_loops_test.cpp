@@ -151,7 +151,7 @@ TEST(UnswitchLoops, ConditionsOfWholeVectorsInAPureDefinition) {
     sum(x, row) = attune::dsl::branch(doubled != 0, 2 * (x + row), x - row);
     sum.reorder(row, x).bound(row, 0, 8).vectorize(row, 4).unroll(row);
     Pipeline p(sum);
-    p.add_custom_lowering_pass(new attune::schedules::UnswitchLoops(sum, attune::schedules::UnswitchLoops::pure));
+    p.add_custom_lowering_pass(new attune::schedules::UnswitchLoops(sum, attune::schedules::pure_definition));
     const Loops loops = Loops::of(p, {doubled}, sum.name() + ".s0.x");
     EXPECT_EQ(loops.loops, 2);
     EXPECT_EQ(loops.conditions, 0);
