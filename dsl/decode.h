@@ -39,8 +39,9 @@ struct DecodeBlocking {
     // Of each stream's panel, values of so many keys are summed up over at once, in registers: a divisor, or if streams take turns all.
     int keys_per_part = 1;
 
-    // Products of matrices in bf16, where at least `fewest_rows` read a key: each of `size` rows, `size` keys and `size` pairs of channels,
-    // or of keys. 0: none. Panels are of as many keys, and streams, an even number, each have a part of a chunk.
+    // Products of matrices in bf16, of keys and values that are stored so, or of int8, where at least `fewest_rows` read a key: each of
+    // `size` rows, `size` keys and `size` pairs of channels, or of keys. 0: none. Panels are of as many keys, and streams, an even number,
+    // each have a part of a chunk.
     struct Tiles {
         int size = 0, fewest_rows = 1;
         int vectors_at_once = 1; // of the output, summed up in registers
@@ -90,8 +91,8 @@ struct ValueProducts {
 struct TiledProducts {
     Halide::Expr used; // whether rows are so many, and widths fill tiles; undefined where that never is
 
-    Halide::Func query_lines, query; // (word, row, head, batch); and (row, word, head, batch)
-    Halide::RDom query_words;        // word: of the update of `query`
+    Halide::Func query_lines, query; // (channel, vector, row, head, batch): words, a vector after the other; and (row, word, head, batch)
+    Halide::RDom query_words;        // word of a vector, vector: of the update of `query`
     Halide::Func panel_at;           // as Decode::panel_at, of listed panels alone; undefined where elements aren't read as they lie
     Halide::RDom panels;
     Halide::Func read;  // (stream, step, chunk, head, batch): some bits of every line of a whole panel's keys
@@ -112,7 +113,8 @@ struct TiledProducts {
     Halide::RDom outputs; // vector of a pass, pass, step, part: of Decode::output, by its last update
 
     Halide::Func guarded;         // (channel, vector, word, stream, step, row, ...): `value` without what the row may not attend to
-    Halide::Func careful_sum;     // (channel, vector, repeated, part, step, row, ...): `sum` with it, `repeated` times
+    Halide::Func guarded_share;   // (word, stream, step, row, ...): as packed_share; of values with scales it is this that is without
+    Halide::Func careful_sum;     // (channel, vector, repeated, part, step, row, ...): `sum` with these, `repeated` times
     Halide::RDom careful_words;   // as `words`
     Halide::RDom careful_outputs; // step, part: of Decode::careful, by its last update
 

@@ -17,6 +17,8 @@ void declare_tiled(Decode &d);
 void declare_tiled_scores(Decode &d);
 void declare_tiled_output(Decode &d);
 void declare_tiled_careful(Decode &d, const Halide::Expr &all_finite);
+/** What tiles, or pairs, take of a row's share of a key: a number of bf16, as f32. */
+Halide::Expr packed_number(const Decode &d, const Halide::Expr &of_lane, const Halide::Expr &of_stream, const Halide::Expr &at_step);
 /** Whether they aren't used. */
 Halide::Expr untiled(const Decode &d);
 /** The merge of the chunks' states, and what becomes of it. */

@@ -39,7 +39,7 @@ void declare_packed_share(Decode &d) {
     const Halide::Var packed_lane("packed_lane");
     const Products &products = d.tiled ? d.blocking.tiles.products : d.products;
     d.packed_share = Func("packed_share"), d.packs = steps_of(d, "pack_steps", d.tiled ? d.tiled.used : Halide::Internal::const_true());
-    auto share = [&](int which) { return d.share(packed_lane * products.depth() + which, d.packs.x, d.packs.y, row, chunk, head, batch); };
+    auto share = [&](int which) { return packed_number(d, packed_lane * products.depth() + which, d.packs.x, d.packs.y); };
     d.packed_share(packed_lane, stream, step, row, chunk, head, batch) = Halide::undef(products.type());
     d.packed_share(packed_lane, d.packs.x, d.packs.y, row, chunk, head, batch) = products.pack(share);
 }
@@ -200,7 +200,7 @@ void declare_chunk_state(Decode &d) {
         d.weights.push_back(r);
     };
     weigh(d.products.pairs, "weight_steps", untiled(d));
-    if (d.tiled) weigh(true, "tiled_weight_steps", d.tiled.used);
+    if (d.tiled) weigh(!in.pages.scaled(), "tiled_weight_steps", d.tiled.used);
     by_lane(d.lane_sum, lane) = 0.0f;
     by_lane(d.lane_sum, lane) += over(d.weight, d.sum_steps);
     of_row(d.sum) = 0.0f;

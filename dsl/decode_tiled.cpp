@@ -26,6 +26,24 @@ RDom words_of_part(const Decode &d, const char *name) {
     return RDom(0, d.blocking.keys_per_panel / depth, 0, depth, name);
 }
 
+// Channel `which` of word `channel` of a vector of them, of q and k: neighbours, as they are stored, but of numbers that are converted, and
+// so copied in any case, as far apart as a vector is long, so that vectors are read.
+Expr channel_of_word(const Decode &d, int which) {
+    const int size = d.blocking.tiles.size, depth = products(d).depth();
+    return vector * (size * depth) + (d.inputs.pages.scaled() ? which * size + channel : channel * depth + which);
+}
+
+// Lane `channel` of a vector of a key's words, of numbers that are converted. What lies further on is asked for.
+Expr converted_word(const Decode &d) {
+    return products(d).pack([&](int which) {
+        const Expr now = as_float(tiled_channel(d, Cached::key, lane, stream, step, channel_of_word(d, which)));
+        if (which > 0 || !d.tiled.panel_at.defined()) return now;
+        const Expr further = lane + keys_ahead(d, Cached::key, d.blocking.tiles.key_bytes_ahead);
+        return with_prefetch(
+            now, as_float(channel_in_whole_panel(d, Cached::key, listed_slot(d, stream, step), further, channel_of_word(d, which))));
+    });
+}
+
 // A product loads a line of each key, and then the next of each, from which the CPU can't tell what it will read next. So all lines are
 // read in order before.
 void declare_read_keys(Decode &d) {
@@ -43,13 +61,20 @@ void declare_read_keys(Decode &d) {
 
 } // namespace
 
+// Weights are such numbers already; times a value's scale they are rounded.
+Expr packed_number(const Decode &d, const Expr &of_lane, const Expr &of_stream, const Expr &at_step) {
+    const bool scaled = d.scaled_share.defined();
+    const Expr share = (scaled ? d.scaled_share : d.share)(of_lane, of_stream, at_step, row, chunk, head, batch);
+    return scaled ? round_to_bfloat16(share) : share;
+}
+
 Expr untiled(const Decode &d) { return d.tiled ? !d.tiled.used : Halide::Internal::const_true(); }
 
 void declare_tiled(Decode &d) {
     const AttentionInputs &in = d.inputs;
     const DecodeBlocking::Tiles &tiles = d.blocking.tiles;
-    const auto is_bfloat16 = [](const Func &f) { return f.type().is_bfloat(); };
-    if (tiles.size == 0 || !is_bfloat16(in.query) || !is_bfloat16(in.pages.key) || !is_bfloat16(in.pages.value)) return;
+    const bool stored = in.pages.key.type().is_bfloat() && in.pages.value.type().is_bfloat();
+    if (tiles.size == 0 || !in.query.type().is_bfloat() || !(stored || in.pages.scaled())) return;
     const int streams_of_part = tiles.products.depth();
     if (d.blocking.keys_per_panel != tiles.size || d.blocking.lanes != tiles.size || d.blocking.streams % streams_of_part != 0 ||
         d.blocking.in_turn || d.products.pairs)
@@ -66,11 +91,12 @@ void declare_tiled_scores(Decode &d) {
     const int size = d.blocking.tiles.size, depth = products(d).depth();
     t.query_lines = Func("query_lines"), t.query = Func("tiled_query");
     const Cell of_row = cell_of_row(in, row, 0);
-    t.query_lines(word, row, head, batch) =
-        products(d).pack([&](int which) { return in.query_channel(word * depth + which, of_row.query, of_row.head, batch); });
+    t.query_lines(channel, vector, row, head, batch) =
+        products(d).pack([&](int which) { return in.query_channel(channel_of_word(d, which), of_row.query, of_row.head, batch); });
     t.query(row, word, head, batch) = Halide::undef(products(d).type());
-    t.query_words = RDom(0, in.head_dim / depth, 0, select(t.used, 1, 0), "query_words");
-    t.query(row, t.query_words.x, head, batch) = t.query_lines(t.query_words.x, row, head, batch);
+    t.query_words = RDom(0, size, 0, in.head_dim / (depth * size), 0, select(t.used, 1, 0), "query_words");
+    const RDom &words = t.query_words;
+    t.query(row, words.y * size + words.x, head, batch) = t.query_lines(words.x, words.y, row, head, batch);
     auto declare = [&](const std::string &of, const auto &word_of_key, const auto &where) {
         TiledProducts::Scores s;
         s.dot = Func("dot" + of);
@@ -88,16 +114,17 @@ void declare_tiled_scores(Decode &d) {
         return t.panel_at(listed_slot(d, of_stream, at_step), chunk, head, batch)[2];
     };
     const auto lies = [&](const RDom &r) { return whole(r.y, r.z) != 0; };
+    const bool may_lie = t.panel_at.defined() && !in.pages.scaled();
     declare(
         "_of_copies",
         [&](TiledProducts::Scores &s) {
             s.key = Func("tiled_key");
             s.key(channel, vector, lane, stream, step, chunk, head, batch) =
-                word_of(d, Cached::key, listed_key(d, lane, stream, step), vector);
+                in.pages.scaled() ? converted_word(d) : word_of(d, Cached::key, listed_key(d, lane, stream, step), vector);
             return s.key(s.dims.x, s.dims.y, lane, stream, step, chunk, head, batch);
         },
-        [&](const RDom &r) { return t.panel_at.defined() ? !lies(r) : Halide::Internal::const_true(); });
-    if (!t.panel_at.defined()) return;
+        [&](const RDom &r) { return may_lie ? !lies(r) : Halide::Internal::const_true(); });
+    if (!may_lie) return;
     declare_read_keys(d);
     declare(
         "_in_place",
@@ -148,25 +175,34 @@ void declare_tiled_output(Decode &d) {
     output() = strict_add(output(), t.sum(channel, v, r[3], r[2], row, chunk, head, batch));
 }
 
-// As a matrix product too, all rows of it the same, so that what is left out changes no bit of the rest.
+// As a matrix product too, all rows of it the same, so that what is left out changes no bit of the rest: values, which may not be finite,
+// or shares of those that always are, but for their scales.
 void declare_tiled_careful(Decode &d, const Expr &all_finite) {
     const AttentionInputs &in = d.inputs;
     TiledProducts &t = d.tiled;
     const int size = d.blocking.tiles.size, depth = products(d).depth();
+    const bool scaled = in.pages.scaled();
     const Halide::Var repeated("repeated");
-    t.guarded = Func("guarded_value"), t.careful_sum = Func("tiled_careful_sum");
+    t.guarded = Func("guarded_value"), t.guarded_share = Func("guarded_share"), t.careful_sum = Func("tiled_careful_sum");
+    auto guarded = [&](const Expr &x, const Expr &key) {
+        const Expr kept = branch(in.dropout.used(), in.dropout.keeps(cell_of_row(in, row, panel_begin(d, stream, step) + key)), 1.0f);
+        return guarded_value(x, d.masked(key, stream, step, row, chunk, head, batch), kept);
+    };
     t.guarded(channel, vector, word, stream, step, row, chunk, head, batch) = products(d).pack([&](int which) {
         const Expr key = word * depth + which;
-        const Expr kept = branch(in.dropout.used(), in.dropout.keeps(cell_of_row(in, row, panel_begin(d, stream, step) + key)), 1.0f);
         const Expr value = as_float(tiled_channel(d, Cached::value, key, stream, step, vector * d.blocking.lanes + channel));
-        return guarded_value(value, d.masked(key, stream, step, row, chunk, head, batch), kept);
+        return scaled ? value : guarded(value, key);
+    });
+    t.guarded_share(word, stream, step, row, chunk, head, batch) = products(d).pack([&](int which) {
+        const Expr key = word * depth + which, share = packed_number(d, key, stream, step);
+        return scaled ? guarded(share, key) : share;
     });
     t.careful_words = words_of_part(d, "careful_words");
     const Expr of_part = t.careful_words.x, of_stream = part * depth + t.careful_words.y;
     auto sum = [&]() -> Halide::FuncRef { return t.careful_sum(channel, vector, repeated, part, step, row, chunk, head, batch); };
     sum() = 0.0f;
     sum() = products(d).add(sum(), t.guarded(channel, vector, of_part, of_stream, step, row, chunk, head, batch),
-                            d.packed_share(of_part, of_stream, step, row, chunk, head, batch));
+                            t.guarded_share(of_part, of_stream, step, row, chunk, head, batch));
     t.careful_outputs = RDom(0, d.steps_per_chunk(), 0, d.blocking.streams / depth, 0, select(t.used, 1, 0), "tiled_careful_outputs");
     const RDom &r = t.careful_outputs;
     t.careful_outputs.where(r.x < select(all_finite, 0, steps(d)) && !comes_again(d, r.y * depth, r.x));

@@ -25,7 +25,7 @@ attune_variant(attention           decode       0   f16  avx512_zen5 avx512_bf16
 attune_variant(attention           decode       128 bf16 avx512_zen5 avx512_amx avx512_bf16 avx512 avx2 x86-64)
 attune_variant(attention           decode       0   bf16 avx512_zen5 avx512_amx avx512_bf16 avx512 avx2 x86-64)
 attune_variant(attention           decode       0   f32_i8kv  avx512_zen5 avx512_bf16 avx512 avx2 x86-64)
-attune_variant(attention           decode       0   bf16_i8kv avx512_zen5 avx512_bf16 avx512 avx2 x86-64)
+attune_variant(attention           decode       0   bf16_i8kv avx512_zen5 avx512_amx avx512_bf16 avx512 avx2 x86-64)
 attune_variant(attention           materialized 0   f32  avx512 avx2 x86-64)
 attune_variant(attention           reference    0   f32  x86-64)
 attune_variant(attention_weights   vectorized   0   f32  avx512 avx2 x86-64)

@@ -79,8 +79,8 @@ inline void add_passes(Halide::Pipeline pipeline, const dsl::Decode &decode, con
     if (decode.tiled) {
         pipeline.add_custom_lowering_pass(new TurnSquares(decode.tiled.query_lines));
         if (decode.tiled.panel_at.defined())
-            for (const Halide::Func &values : {decode.tiled.value, decode.tiled.guarded})
-                pipeline.add_custom_lowering_pass(new UnswitchLoops(values, pure_definition, decode.tiled.panel_at));
+            for (const Halide::Func &copied : {decode.tiled.scores.front().key, decode.tiled.value, decode.tiled.guarded})
+                pipeline.add_custom_lowering_pass(new UnswitchLoops(copied, pure_definition, decode.tiled.panel_at));
         for (int i = 0; i < int(decode.tiled.scores.size()); i++) {
             pipeline.add_custom_lowering_pass(new LiftConditions(decode.masked, int(decode.scores.size()) + i));
             pipeline.add_custom_lowering_pass(new TurnSquares(decode.tiled.scores[size_t(i)].dot));

@@ -338,8 +338,8 @@ private:
         per_tile(query);
         for (Func f : {lines, query})
             f.bound_extent(row, d.blocking.tiles.size);
-        query.update().reorder(row, words.x, words.y).vectorize(row, lanes); // by TurnSquares
-        lines.compute_at(query, words.y).vectorize(word, lanes);
+        query.update().reorder(row, words.x, words.y, words.z).vectorize(row, lanes); // by TurnSquares
+        lines.compute_at(query, words.z).bound_extent(channel, lanes).vectorize(channel);
     }
 
     // A panel's keys are multiplied, and their scores turned by TurnSquares.
@@ -363,6 +363,7 @@ private:
         dot.update().reorder(row, lane, scores.dims.x, scores.dims.y); // by TileProducts
         if (key.defined()) {
             key.bound_extent(channel, lanes).vectorize(channel);
+            if (d.inputs.pages.scaled()) key.hoist_storage(d.masked, s.w); // all panels are copied; see tiled_output()
             return;
         }
         Func read = d.tiled.read;
@@ -384,17 +385,24 @@ private:
         store.reorder({channel, s[0], row, s[1], s[2], s[3], s[4]}).vectorize(channel).unroll(s[0]);
         sum.compute_at(d.output, s[1]).bound_extent(vector, d.blocking.tiles.vectors_at_once).bound_extent(part, 1).bound_extent(row, size);
         sum.update().reorder({channel, row, vector, t.words.x, t.words.y}); // by TileProducts
-        value.compute_at(d.output, s[2]).bound_extent(word, panel_keys / depth).bound_extent(stream, depth).vectorize(channel);
+        // Where widths aren't known memory comes by a call, after which the compiler sets the tiles up again.
+        value.compute_at(d.output, s[2]).hoist_storage(d.output, s[4]);
+        value.bound_extent(word, panel_keys / depth).bound_extent(stream, depth).vectorize(channel);
         if (is_const(Halide::Internal::simplify(d.value_vectors()))) value.unroll(vector);
         value.reorder_storage(channel, word, stream, vector, step, chunk, head, batch); // tiles, whatever the width
 
         const Var repeated = careful_sum.args()[2];
         careful.update(1).reorder({channel, vector, c.x, c.y, row, c.z}).vectorize(channel);
+        Func guarded_share = t.guarded_share;
+        one_of_each(guarded_share);
+        for (Func f : {guarded, guarded_share, careful_sum})
+            f.compute_at(careful, vector).bound_extent(row, 1).bound_extent(step, 1);
         for (Func f : {guarded, careful_sum})
-            f.compute_at(careful, vector).bound_extent(vector, 1).bound_extent(row, 1);
+            f.bound_extent(vector, 1);
         careful_sum.bound_extent(repeated, size).bound_extent(part, 1);
         careful_sum.update().reorder({channel, repeated, t.careful_words.x, t.careful_words.y}); // by TileProducts
         guarded.bound_extent(word, panel_keys / depth).bound_extent(stream, depth).vectorize(channel);
+        guarded_share.bound_extent(word, panel_keys / depth).bound_extent(stream, depth).vectorize(word);
     }
 
     void merge() const {

@@ -93,6 +93,33 @@ TEST_F(QuantisedCache, RowsThatArentFiniteReadAsNaN) {
         }
 }
 
+/** The same of many heads that share a key, whose products may be of tiles: and no bit of the other rows changes. */
+TEST_F(QuantisedCache, RowsThatArentFiniteChangeNoBitOfManyHeadsBeside) {
+    if (!has_kernel(ATTUNE_BF16, ATTUNE_I8)) GTEST_SKIP() << "no kernel of these types is linked";
+    CacheSetting s = setting();
+    s.dtype = ATTUNE_BF16, s.query_heads = 9, s.dim = s.value_dim = 64, s.mask = "causal & window(3, 0)";
+    for (bool in_key : {true, false}) {
+        const auto outputs = [&](bool spoilt) {
+            Random same(7);
+            CacheModel cache(s, same);
+            cache.draw(8, 8);
+            if (spoilt) (in_key ? cache.k : cache.v)(0, 0, 4, 2) = std::numeric_limits<float>::quiet_NaN();
+            const CacheStep got = cache.step();
+            EXPECT_TRUE(got.status.ok()) << got.status.message;
+            return got.out.values();
+        };
+        const std::vector<double> clean = outputs(false), spoilt = outputs(true);
+        ASSERT_EQ(clean.size(), spoilt.size());
+        for (size_t i = 0; i < clean.size(); i++) {
+            const size_t query = i / static_cast<size_t>(s.value_dim) % 8;
+            if (query >= 4 && query <= 7)
+                EXPECT_TRUE(std::isnan(spoilt[i])) << i;
+            else
+                EXPECT_EQ(spoilt[i], clean[i]) << i;
+        }
+    }
+}
+
 TEST_F(QuantisedCache, RowsOfZerosAndOfExtremes) {
     if (!has_kernel(ATTUNE_F32, ATTUNE_I8)) GTEST_SKIP() << "no kernel of these types is linked";
     CacheModel cache(setting(), random);

@@ -183,8 +183,12 @@ class TilesOfDecoding(unittest.TestCase):
                     self.assertEqual(found.count("tilezero"), self.SUMS)
                     self.assertEqual(found.count("tilestored"), self.SUMS)
 
+    def test_of_int8_have_no_keys_in_place(self):
+        found = mnemonics_of(object_of("x86-64-avx512_amx", "attention_decode_bf16_i8kv"))
+        self.assertEqual((found.count("tdpbf16ps"), found.count("tileloadd")), (5 + 1, 5 + 2 + 2))
+
     def test_are_set_up_by_their_own_code_alone(self):
-        for kernel in ("", "_d64", "_d128"):
+        for kernel in ("", "_d64", "_d128", "_i8kv"):
             with self.subTest(kernel=kernel):
                 path = object_of("x86-64-avx512_amx", f"attention_decode_bf16{kernel}")
                 with_tiles = [name for name, mnemonics in mnemonics_by_function(path).items() if "ldtilecfg" in mnemonics]
