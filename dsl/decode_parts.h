@@ -17,10 +17,13 @@ void declare_tiled(Decode &d);
 void declare_tiled_scores(Decode &d);
 void declare_tiled_output(Decode &d);
 void declare_tiled_careful(Decode &d, const Halide::Expr &all_finite);
-/** What tiles, or pairs, take of a row's share of a key: a number of bf16, as f32. */
-Halide::Expr packed_number(const Decode &d, const Halide::Expr &of_lane, const Halide::Expr &of_stream, const Halide::Expr &at_step);
 /** Whether they aren't used. */
 Halide::Expr untiled(const Decode &d);
+/** What tiles, or pairs, take of a row's share of a key: a number of bf16, as f32. */
+Halide::Expr packed_number(const Decode &d, const Halide::Expr &of_lane, const Halide::Expr &of_stream, const Halide::Expr &at_step);
+/** A factor of a product with a key's value, or 0 where the row may not attend to key `of_lane` of the stream's panel, or dropout took it.
+ */
+Halide::Expr guarded_factor(const Decode &d, const Halide::Expr &factor, const Halide::Expr &of_lane, const Halide::Expr &of_stream);
 /** The merge of the chunks' states, and what becomes of it. */
 void declare_chunk_merge(Decode &d);
 

@@ -139,21 +139,27 @@ Expr word_of(const Decode &d, Cached what, const Expr &listed, const Expr &nth) 
     return words_from(stored_channel(d, what, in_whole_panel(d, listed), listed, c));
 }
 
+namespace {
+
+// Elements from the head's first key, or value, to that of a listed panel whose keys lie one after the other.
+Expr elements_in_whole_panel(const Decode &d, Cached what, const Expr &slot, const Expr &of_lane) {
+    return d.tiled.panel_at(slot, chunk, head, batch)[what == Cached::key ? 0 : 1] + cast<int64_t>(of_lane) * stride_of(d, what);
+}
+
+} // namespace
+
 Expr channel_in_whole_panel(const Decode &d, Cached what, const Expr &slot, const Expr &of_lane, const Expr &c) {
-    const Expr first = d.tiled.panel_at(slot, chunk, head, batch)[what == Cached::key ? 0 : 1];
     const Expr listed = Halide::unsafe_promise_clamped(slot * d.blocking.keys_per_panel + of_lane, 0, d.keys_per_chunk() - 1);
     const Expr channel = Halide::unsafe_promise_clamped(c, 0, width_of(d, what) - 1);
-    return channel_at(d, what, listed, first + cast<int64_t>(of_lane) * stride_of(d, what), channel);
+    return channel_at(d, what, listed, elements_in_whole_panel(d, what, slot, of_lane), channel);
 }
 
 Expr tiled_channel(const Decode &d, Cached what, const Expr &of_lane, const Expr &of_stream, const Expr &at_step, const Expr &of_head) {
     const Expr listed = listed_key(d, of_lane, of_stream, at_step), c = Halide::unsafe_promise_clamped(of_head, 0, width_of(d, what) - 1);
     if (!d.tiled.panel_at.defined()) return stored_channel(d, what, Halide::Internal::const_false(), listed, c);
-    const Halide::FuncRef panel = d.tiled.panel_at(listed_slot(d, of_stream, at_step), chunk, head, batch);
-    const int which = what == Cached::key ? 0 : 1;
-    const Expr in_panel = panel[which] + cast<int64_t>(of_lane) * stride_of(d, what);
-    const Expr elements = branch(panel[2] != 0, in_panel, d.read_at(listed, chunk, head, batch)[which]);
-    return channel_at(d, what, listed, elements, c);
+    const Expr slot = listed_slot(d, of_stream, at_step), by_key = d.read_at(listed, chunk, head, batch)[what == Cached::key ? 0 : 1];
+    const Expr whole = d.tiled.panel_at(slot, chunk, head, batch)[2] != 0;
+    return channel_at(d, what, listed, branch(whole, elements_in_whole_panel(d, what, slot, of_lane), by_key), c);
 }
 
 Expr single_vectors(const Decode &d, const Expr &width) {

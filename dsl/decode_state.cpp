@@ -101,6 +101,17 @@ void declare_values(Decode &d, const OutputVectors &vectors) {
     d.values.push_back(p);
 }
 
+} // namespace
+
+Expr guarded_factor(const Decode &d, const Expr &factor, const Expr &of_lane, const Expr &of_stream) {
+    const AttentionInputs &in = d.inputs;
+    const Cell cell = cell_of_row(in, row, panel_begin(d, of_stream, step) + of_lane);
+    const Expr kept = branch(in.dropout.used(), in.dropout.keeps(cell), 1.0f);
+    return guarded_value(factor, d.masked(of_lane, of_stream, step, row, chunk, head, batch), kept);
+}
+
+namespace {
+
 // Without what is masked or dropped. In the same order, so that what is left out changes no bit of the rest.
 void declare_careful_sum(Decode &d) {
     const AttentionInputs &in = d.inputs;
@@ -108,12 +119,7 @@ void declare_careful_sum(Decode &d) {
     careful() = -0.0f;
     auto add = [&](const Products &products, PartKeys keys, const Expr &used, const Expr &packed) {
         keys.nth.where(used);
-        auto guarded = [&](int which) {
-            const Expr key = keys.of_lane(which), of_stream = keys.of_stream;
-            const Expr kept =
-                branch(in.dropout.used(), in.dropout.keeps(cell_of_row(in, row, panel_begin(d, of_stream, step) + key)), 1.0f);
-            return guarded_value(products.unpack(packed, which), d.masked(key, of_stream, step, row, chunk, head, batch), kept);
-        };
+        auto guarded = [&](int which) { return guarded_factor(d, products.unpack(packed, which), keys.of_lane(which), keys.of_stream); };
         careful() = products.add(careful(), share(d, d.share, keys), products.pack(guarded));
         d.careful_keys.push_back(keys.nth);
     };
@@ -199,8 +205,9 @@ void declare_chunk_state(Decode &d) {
                                   : relative_weight(score, of_row(d.maximum), scale);
         d.weights.push_back(r);
     };
-    weigh(d.products.pairs, "weight_steps", untiled(d));
-    if (d.tiled) weigh(!in.pages.scaled(), "tiled_weight_steps", d.tiled.used);
+    const bool tiles_take_others = d.tiled && !in.pages.scaled(); // of bf16; with scales it is their product that is rounded
+    weigh(d.products.pairs, "weight_steps", tiles_take_others ? untiled(d) : Halide::Internal::const_true());
+    if (tiles_take_others) weigh(true, "tiled_weight_steps", d.tiled.used);
     by_lane(d.lane_sum, lane) = 0.0f;
     by_lane(d.lane_sum, lane) += over(d.weight, d.sum_steps);
     of_row(d.sum) = 0.0f;

@@ -178,24 +178,19 @@ void declare_tiled_output(Decode &d) {
 // As a matrix product too, all rows of it the same, so that what is left out changes no bit of the rest: values, which may not be finite,
 // or shares of those that always are, but for their scales.
 void declare_tiled_careful(Decode &d, const Expr &all_finite) {
-    const AttentionInputs &in = d.inputs;
     TiledProducts &t = d.tiled;
-    const int size = d.blocking.tiles.size, depth = products(d).depth();
-    const bool scaled = in.pages.scaled();
+    const int depth = products(d).depth();
+    const bool scaled = d.inputs.pages.scaled();
     const Halide::Var repeated("repeated");
     t.guarded = Func("guarded_value"), t.guarded_share = Func("guarded_share"), t.careful_sum = Func("tiled_careful_sum");
-    auto guarded = [&](const Expr &x, const Expr &key) {
-        const Expr kept = branch(in.dropout.used(), in.dropout.keeps(cell_of_row(in, row, panel_begin(d, stream, step) + key)), 1.0f);
-        return guarded_value(x, d.masked(key, stream, step, row, chunk, head, batch), kept);
-    };
     t.guarded(channel, vector, word, stream, step, row, chunk, head, batch) = products(d).pack([&](int which) {
         const Expr key = word * depth + which;
         const Expr value = as_float(tiled_channel(d, Cached::value, key, stream, step, vector * d.blocking.lanes + channel));
-        return scaled ? value : guarded(value, key);
+        return scaled ? value : guarded_factor(d, value, key, stream);
     });
     t.guarded_share(word, stream, step, row, chunk, head, batch) = products(d).pack([&](int which) {
         const Expr key = word * depth + which, share = packed_number(d, key, stream, step);
-        return scaled ? guarded(share, key) : share;
+        return scaled ? guarded_factor(d, share, key, stream) : share;
     });
     t.careful_words = words_of_part(d, "careful_words");
     const Expr of_part = t.careful_words.x, of_stream = part * depth + t.careful_words.y;
