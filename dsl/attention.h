@@ -177,17 +177,21 @@ struct Panels {
 
 /** What the inner loops read, laid out for them: copies, or where the caller has it. */
 struct Operands {
-    // Packed: `dim` counts what Products packs of channels in q and k, `key` what it packs of keys in v.
+    // Packed: `dim` counts what Products packs of channels in q and k, `key` what it packs of keys in v. Of numbers in parts each has one
+    // more axis, the part, the last.
     Halide::Func query_lines; // (dim, row, tile, head, batch): channels side by side, as the caller stores them
     Halide::Func query;       // (row, dim, tile, head, batch): rows side by side; see scaled_query()
     Halide::Func key;         // (dim, key, block, task, head, batch)
     // Only where some may be read in place: where they are.
-    Halide::Func place;            // (block, task, head, batch), by Place
-    Halide::Func panel_place;      // u64 (slot, tile, block, head, batch), by key_origin and value_origin: of a panel, or of its copy
-    Halide::Func value_words;      // (dim, key, block, task, head, batch): v packed; only where packed keys lie side by side
-    Halide::Func value;            // (dim, key, block, task, head, batch), zero past Dv
-    Halide::Func value_lane;       // (dim, block, task, head, batch): largest bits of |v|, by lane
-    Halide::Func value_bits;       // (block, task, head, batch): over the lanes; at least `infinite_bits` iff some v is Inf or NaN
+    Halide::Func place;       // (block, task, head, batch), by Place
+    Halide::Func panel_place; // u64 (slot, tile, block, head, batch), by key_origin and value_origin: of a panel, or of its copy
+    Halide::Func value_words; // (dim, key, block, task, head, batch): v packed; only where packed keys lie side by side
+    Halide::Func value;       // (dim, key, block, task, head, batch), zero past Dv
+    Halide::Func value_lane;  // (dim, block, task, head, batch): largest bits of |v|, by lane
+    Halide::Func value_bits;  // (block, task, head, batch): over the lanes; at least `infinite_bits` iff some v is Inf or NaN
+    // Only of numbers in parts: the same of k, and for each key (key, block, task, head, batch), where some isn't finite.
+    Halide::Func key_lane, key_bits, each_key_bits;
+    Halide::RDom key_steps, key_words;
     Halide::RDom value_steps;      // (vector, key)
     Halide::RDom given_steps;      // the same, of values in place; update 1 of value_lane where values_may_be_in_place
     int value_lanes = 1;           // of value_lane
@@ -215,13 +219,15 @@ struct Scores {
     Halide::Func dot;             // (row, lane, slot, tile, block, head, batch); only where they aren't made in place
     Halide::Func relative_window; // (distance, tile, block, head, batch): what of `relative` the tile x block needs
     Halide::Func masked;          // (row, slot key, tile, block, head, batch), in stages: see below
-    enum Stage { multiply, scale, cap, relative, bias, own, attend, intervals };
+    enum Stage { multiply, remultiply, scale, cap, relative, bias, own, attend, intervals };
     struct Update {
         Stage stage;
         Halide::RDom keys;
     };
     // Of `masked`, whose definition is the product. In order: `multiply` only where it is made in place, by keys (lane, term of the
-    // product, slot), `own` only where there is such a score, `attend` with a mask that is compiled in.
+    // product, slot); `remultiply` of numbers in parts, likewise, of keys that aren't finite: it makes their scores anew, one product after
+    // the other, since of Inf the products of parts are NaN; `scale` only of pairs that are rounded, `own` only where there is such a
+    // score, `attend` with a mask that is compiled in.
     std::vector<Update> updates;
     Halide::Expr unchanged; // how many slots, from the first on, no stage but the product changes
     Halide::RDom dims;

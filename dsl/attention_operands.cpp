@@ -24,10 +24,19 @@ bool has_words(const AttentionInputs &in, const Blocking &blocking) {
            can_prove(in.head_dim % (products.depth() * blocking.value_lanes) == 0);
 }
 
+// What an operand has of something that depends on the part, if it has several: for each of them something of its own, so that code for one
+// doesn't work out the others.
+Expr of_part(const Products &products, const std::function<Expr(int)> &one) {
+    Expr all = one(products.parts - 1);
+    for (int i = products.parts - 2; i >= 0; i--)
+        all = select(part == i, one(i), all);
+    return all;
+}
+
 // What the product takes of q or k at d: a channel, or two as a pair: where they aren't words, d and d + half of them. They are numbers of
 // bf16 already unless a position came in. Past an odd D there are zeros.
 Expr packed_channel(const AttentionInputs &in, const Blocking &blocking, const Func &x, const Expr &d, const Expr &token,
-                    const Expr &head_of_x, const std::function<Expr(const Expr &)> &channel) {
+                    const Expr &head_of_x, const std::function<Expr(const Expr &)> &channel, int which_part) {
     const Products &products = blocking.products;
     if (!products.pairs) return channel(d);
     const int lanes = blocking.value_lanes;
@@ -36,20 +45,22 @@ Expr packed_channel(const AttentionInputs &in, const Blocking &blocking, const F
     return products.pack([&](int which) {
         const bool inside = exact || (which == 0 && products.multiple == 1);
         Expr c = which == 0 ? d : d + products.packed(in.head_dim);
-        Expr own = channel(inside ? c : min(c, in.head_dim - 1)), term = rounded ? own : round_to_bfloat16(own);
+        Expr own = channel(inside ? c : min(c, in.head_dim - 1));
+        Expr term = !products.rounds() ? part_of_float(own, which_part) : rounded ? own : round_to_bfloat16(own);
         return inside ? term : select(c < in.head_dim, term, 0.0f);
     });
 }
 
 // A channel of v, or of two keys one after the other as a pair.
 Expr packed_value(const AttentionInputs &in, const Blocking &blocking, const Expr &padded_value_dim,
-                  const std::function<Expr(const Expr &)> &source, const Expr &packed_key) {
+                  const std::function<Expr(const Expr &)> &source, const Expr &packed_key, int which_part) {
     const Products &products = blocking.products;
     const bool exact = blocking.value_step == 1 || is_const(padded_value_dim);
     Expr channel = blocking.value_step == 1 ? Expr(dim) : min(dim, in.value_dim - 1);
     return products.pack([&](int which) {
         Expr value = as_float(in.value(channel, source(packed_key * products.depth() + which), head / in.heads_per_group, batch));
-        if (products.pairs && !in.value.type().is_bfloat()) value = round_to_bfloat16(value);
+        if (products.rounds() && !in.value.type().is_bfloat()) value = round_to_bfloat16(value);
+        if (products.parts > 1) value = part_of_float(select(magnitude_bits(value) < Operands::infinite_bits, value, 0.0f), which_part);
         return exact ? value : select(dim < in.value_dim, value, 0.0f);
     });
 }
@@ -97,6 +108,32 @@ void declare_value_bits(Operands &o, const AttentionInputs &in, const Blocking &
     o.value_bits(block, task, head, batch) = all;
 }
 
+// Which keys of the block aren't finite, if any: of one that isn't the first part says so.
+void declare_key_bits(Operands &o, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
+    const Products &products = blocking.products;
+    const int lanes = blocking.value_lanes, slack = blocking.keys_per_panel;
+    const Expr words = products.packed(in.head_dim), begin = block * blocking.keys_per_block;
+    const auto bits = [&](const Expr &word, const Expr &k) {
+        return products.magnitude_bits(o.key(products.at({word, k, block, task, head, batch}, 0)));
+    };
+    const Halide::Var each("each");
+    o.key_lane = Func("key_lane"), o.key_bits = Func("key_bits"), o.each_key_bits = Func("each_key_bits");
+    o.key_steps = RDom(0, words / lanes, 0, blocking.keys_of_panels(), "key_steps");
+    only_keys_of_task(o.key_steps, ranges, begin + o.key_steps.y - slack, 2 * slack);
+    const auto lane_bits = [&]() -> Halide::FuncRef { return o.key_lane(each, block, task, head, batch); };
+    lane_bits() = 0;
+    lane_bits() = max(lane_bits(), bits(o.key_steps.x * lanes + each, o.key_steps.y));
+    Expr all = 0;
+    for (int lane = 0; lane < lanes; lane++)
+        all = max(all, o.key_lane(lane, block, task, head, batch));
+    o.key_bits(block, task, head, batch) = all;
+    o.key_words = RDom(0, words, "key_words");
+    o.key_words.where(o.key_bits(block, task, head, batch) >= Operands::infinite_bits);
+    const auto of_key = [&]() -> Halide::FuncRef { return o.each_key_bits(key, block, task, head, batch); };
+    of_key() = 0;
+    of_key() = max(of_key(), bits(o.key_words, key));
+}
+
 // Rows lie as their copies would where a head's are one after the other. Panels that go past the last key are copied all the same.
 void declare_places(Operands &o, const AttentionInputs &in, const Blocking &blocking) {
     const Products &products = blocking.products;
@@ -139,15 +176,26 @@ void declare_panel_place(Operands &o, const AttentionInputs &in, const Blocking 
 Operands operands(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels,
                   const Expr &padded_value_dim) {
     const Expr keys = blocking.keys_per_block;
-    const int depth = blocking.products.depth(), slack = blocking.keys_per_panel, together = blocking.values_together;
+    const Products &products = blocking.products;
+    const int depth = products.depth(), slack = blocking.keys_per_panel, together = blocking.values_together;
     Operands o;
     o.query_lines = Func("query_lines"), o.query = Func("packed_query"), o.key = Func("key_block"), o.value_words = Func("value_words");
     o.value = Func("value_block"), o.value_lane = Func("value_lane"), o.value_bits = Func("value_bits");
 
     const Expr query = query_of(in, blocking, row);
-    o.query_lines(dim, row, tile, head, batch) = packed_channel(
-        in, blocking, in.query, dim, query, head, [&](const Expr &channel) { return in.query_channel(channel, query, head, batch); });
-    o.query(row, dim, tile, head, batch) = scaled_query(in, blocking, o.query_lines(dim, row, tile, head, batch));
+    const auto in_parts = [&](std::vector<Halide::Var> place) {
+        if (products.parts > 1) place.push_back(part);
+        return place;
+    };
+    o.query_lines(in_parts({dim, row, tile, head, batch})) = of_part(products, [&](int which) {
+        const auto channel = [&](const Expr &channel) {
+            const Expr x = in.query_channel(channel, query, head, batch);
+            return products.parts > 1 ? x * query_scale(in, blocking) : x;
+        };
+        return packed_channel(in, blocking, in.query, dim, query, head, channel, which);
+    });
+    o.query(in_parts({row, dim, tile, head, batch})) =
+        scaled_query(in, blocking, o.query_lines(products.at({dim, row, tile, head, batch}, part)));
 
     const int vector = blocking.value_lanes;
     o.stored_value_dim =
@@ -161,31 +209,37 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
     // scores are masked. Only what is needed is defined.
     auto source = [&](const Expr &k) { return min(Halide::likely(block * keys + k), in.keys - 1); };
     const auto of_task = [&](const Expr &begin, int count) { return is_of_task(ranges, begin - slack, count - 1 + 2 * slack); };
-    o.key(dim, key, block, task, head, batch) =
-        defined_if(of_task(block * keys + key, 1) && is_copied(o.keys_may_be_in_place, Operands::first_copied_key),
-                   packed_channel(in, blocking, in.key, dim, source(key), head / in.heads_per_group,
-                                  [&](const Expr &channel) { return in.key_channel(channel, source(key), head, batch); }));
-    const Expr packed = packed_value(in, blocking, padded_value_dim, source, key);
-    o.value_words(dim, key, block, task, head, batch) = together > 1 ? finite_pair(packed) : packed;
-    const Expr value = o.value_words(dim, key, block, task, head, batch), first = block * keys + key / together * (together * depth);
-    o.value(dim, key, block, task, head, batch) =
+    const auto channel_of_key = [&](const Expr &channel) { return in.key_channel(channel, source(key), head, batch); };
+    o.key(in_parts({dim, key, block, task, head, batch})) = defined_if(
+        of_task(block * keys + key, 1) && is_copied(o.keys_may_be_in_place, Operands::first_copied_key), of_part(products, [&](int which) {
+            return packed_channel(in, blocking, in.key, dim, source(key), head / in.heads_per_group, channel_of_key, which);
+        }));
+    o.value_words(in_parts({dim, key, block, task, head, batch})) = of_part(products, [&](int which) {
+        const Expr packed = packed_value(in, blocking, padded_value_dim, source, key, which);
+        return together > 1 && products.parts == 1 ? finite_pair(packed) : packed;
+    });
+    const Expr value = o.value_words(products.at({dim, key, block, task, head, batch}, part));
+    const Expr first = block * keys + key / together * (together * depth);
+    o.value(in_parts({dim, key, block, task, head, batch})) =
         defined_if(of_task(first, together * depth) && is_copied(o.values_may_be_in_place, Operands::first_copied_value), value);
     declare_value_bits(o, in, blocking, ranges, source);
+    if (products.parts > 1) declare_key_bits(o, in, blocking, ranges);
     if (o.place.defined()) declare_panel_place(o, in, blocking, panels);
     return o;
 }
 
 Expr packed_key(const AttentionInputs &in, const Blocking &blocking, const Operands &o, const Expr &slot, const Expr &begin,
-                const Expr &lane, const Expr &d) {
-    const Expr copied = o.key(d, begin + lane, block, blocking.task_of(tile), head, batch);
+                const Expr &lane, const Expr &d, const Expr &part) {
+    const Expr copied = o.key(blocking.products.at({d, begin + lane, block, blocking.task_of(tile), head, batch}, part));
     if (!o.keys_may_be_in_place) return copied;
     const Expr element = element_of(lane, blocking.products.packed(in.head_dim), d);
     return read_in_place(copied, o.panel_place(slot, tile, block, head, batch)[Operands::key_origin], element);
 }
 
-Expr packed_value(const Blocking &blocking, const Operands &o, const Panels &panels, const Expr &slot, const Expr &packed_key) {
+Expr packed_value(const Blocking &blocking, const Operands &o, const Panels &panels, const Expr &slot, const Expr &packed_key,
+                  const Expr &part) {
     const Expr begin = listed_key(blocking, panels, slot) / blocking.products.depth();
-    const Expr copied = o.value(dim, begin + packed_key, block, blocking.task_of(tile), head, batch);
+    const Expr copied = o.value(blocking.products.at({dim, begin + packed_key, block, blocking.task_of(tile), head, batch}, part));
     if (!o.values_may_be_in_place) return copied;
     const Expr element = element_of(packed_key, o.stored_value_dim, dim);
     return read_in_place(copied, o.panel_place(slot, tile, block, head, batch)[Operands::value_origin], element);

@@ -18,11 +18,11 @@ Fold fold(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &
           const Halide::Expr &padded_value_dim);
 
 /** What the products take of key `lane` of the panel listed at a slot, which begins with key `begin` of the block, at d, and of the value
- * of a packed key of the panel, at `dim`: from the copies or where they lie. */
+ * of a packed key of the panel, at `dim`: from the copies or where they lie. Of numbers in parts, of one of them. */
 Halide::Expr packed_key(const AttentionInputs &in, const Blocking &blocking, const Operands &operands, const Halide::Expr &slot,
-                        const Halide::Expr &begin, const Halide::Expr &lane, const Halide::Expr &d);
+                        const Halide::Expr &begin, const Halide::Expr &lane, const Halide::Expr &d, const Halide::Expr &part);
 Halide::Expr packed_value(const Blocking &blocking, const Operands &operands, const Panels &panels, const Halide::Expr &slot,
-                          const Halide::Expr &packed_key);
+                          const Halide::Expr &packed_key, const Halide::Expr &part);
 
 /** The head, of so many, and the batch item of what comes next: this one's where it goes on, else the next head's, or the next item's
  * first. The last item has itself after it. */
@@ -42,6 +42,9 @@ Halide::Expr asking_ahead(const AttentionInputs &in, const Blocking &blocking, c
 /** Whether q brings scores that are exponents of 4 already, log4(e) / T times what they are else: of q of f32, where the blocking asks for
  * it and nothing changes scores, at temperatures at which none is larger for it. */
 Halide::Expr scored_by_exponent(const AttentionInputs &in, const Blocking &blocking);
+
+/** What q is multiplied with where it isn't rounded: by scaled_query(), or before it is taken into parts. */
+Halide::Expr query_scale(const AttentionInputs &in, const Blocking &blocking);
 
 /** Of q as Products packs it: what the product takes. */
 Halide::Expr scaled_query(const AttentionInputs &in, const Blocking &blocking, const Halide::Expr &packed);

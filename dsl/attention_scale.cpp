@@ -1,8 +1,8 @@
 // Where scores get their scale, and the exponents of their weights.
 //
-// Products of numbers have it in q, once for all keys, and with it, where nothing takes scores as they are, all that makes exponents of
-// them. Pairs hold q as it is, so that it isn't rounded, but for the sign of the scale: the largest score stays that of the largest
-// product. Its size goes with the exponential, unless something comes between that takes scores as they are.
+// Products of numbers, be they in parts, have it in q, once for all keys, and with it, where nothing takes scores as they are, all that
+// makes exponents of them. Pairs hold q as it is, so that it isn't rounded, but for the sign of the scale: the largest score stays that of
+// the largest product. Its size goes with the exponential, unless something comes between that takes scores as they are.
 #include "dsl/attention_parts.h"
 
 #include "dsl/numeric.h"
@@ -50,21 +50,26 @@ Expr scored_by_exponent(const AttentionInputs &in, const Blocking &blocking) {
     return !in.changes_scores() && in.temperature >= least && in.temperature <= most;
 }
 
+Expr query_scale(const AttentionInputs &in, const Blocking &blocking) {
+    return in.scale * select(scored_by_exponent(in, blocking), log4_e / in.temperature, 1.0f);
+}
+
 Expr scaled_query(const AttentionInputs &in, const Blocking &blocking, const Expr &packed) {
-    if (!blocking.products.pairs) return packed * (in.scale * select(scored_by_exponent(in, blocking), log4_e / in.temperature, 1.0f));
+    if (!blocking.products.pairs) return packed * query_scale(in, blocking);
+    if (!blocking.products.rounds()) return packed;
     const uint32_t signs = 0x80008000u;
     const Expr is_zero = in.scale == 0.0f || (!in.changes_scores() && abs(in.scale) * base2_scale(in.temperature) < least_scale);
     return select(is_zero, times_zero(packed), packed ^ select(in.scale < 0.0f, Expr(signs), Expr(0u)));
 }
 
 Expr scale_left(const AttentionInputs &in, const Blocking &blocking) {
-    if (blocking.products.pairs) return select(in.changes_scores(), 1.0f, abs(in.scale));
+    if (blocking.products.rounds()) return select(in.changes_scores(), 1.0f, abs(in.scale));
     return select(scored_by_exponent(in, blocking), ln_4 * in.temperature, 1.0f);
 }
 
 Expr exponent_scale(const AttentionInputs &in, const Blocking &blocking) {
     const Expr base2 = base2_scale(in.temperature);
-    if (blocking.products.pairs) return clamp(scale_left(in, blocking) * base2, least_scale, most_scale);
+    if (blocking.products.rounds()) return clamp(scale_left(in, blocking) * base2, least_scale, most_scale);
     return select(scored_by_exponent(in, blocking), 2.0f, base2);
 }
 
@@ -80,7 +85,7 @@ Expr exponent(const Expr &which, const Expr &maximum, const Expr &base2) {
 }
 
 Expr state_factor(const Products &products, const Expr &is_added, const Expr &of_state, const Expr &maximum, const Expr &base2) {
-    if (!products.pairs) return relative_weight(of_state, maximum, base2);
+    if (!products.rounds()) return relative_weight(of_state, maximum, base2);
     // Each product rounded by itself, as those that the weights are relative to were.
     const Expr reference = reference_score(maximum), scale = row_scale(reference, base2);
     const Expr exponent = strict_subtract(strict_multiply(of_state, scale), strict_multiply(reference, scale));

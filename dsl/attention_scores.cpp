@@ -38,6 +38,7 @@ RDom gaps_of_tile(const AttentionInputs &in, const Blocking &blocking, const Key
 Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels, const Operands &operands,
               const MemoryAhead &ahead) {
     const int panel_keys = blocking.keys_per_panel;
+    const Products &products = blocking.products;
     const Expr always = Halide::Internal::const_true();
     auto all_keys = [&](const char *name, const Expr &used) { return listed_keys(blocking, panels, name, used); };
     auto partial_keys = [&](const char *name, const Expr &used) {
@@ -60,9 +61,15 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
         // What comes of asking is 0, and makes no difference.
         Expr begin = listed_key(blocking, panels, slot);
         if (blocking.asks_ahead) begin = clamp(begin + ahead.asked(slot, tile, block, head, batch), 0, blocking.keys_per_block);
-        Expr key = packed_key(in, blocking, operands, slot, begin, lane, d);
-        if (ahead.block_ahead.defined()) key = asking_ahead(in, blocking, operands, ahead, key, slot, lane, d);
-        return blocking.products.add(sum, operands.query(row, d, tile, head, batch), key);
+        return products.add_parts(
+            sum,
+            [&](int part) {
+                return operands.query(products.at({row, d, tile, head, batch}, part));
+            },
+            [&](int part) {
+                const Expr key = packed_key(in, blocking, operands, slot, begin, lane, d, part);
+                return ahead.block_ahead.defined() ? asking_ahead(in, blocking, operands, ahead, key, slot, lane, d) : key;
+            });
     };
     auto dot = [&]() -> Halide::FuncRef { return s.dot(row, lane, slot, tile, block, head, batch); };
     if (!blocking.scores_in_memory) {
@@ -84,9 +91,30 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
         at(at_term) = add_product(at(at_term), terms.y, terms.x, terms.z);
         s.updates.push_back({Scores::multiply, terms});
     }
-    // Pairs of q don't have the scale. A factor in each stage that follows, 1 where it isn't the first, would be held in a register through
-    // the products, of which those of 128 channels have none left.
-    if (blocking.products.pairs) {
+    Expr spoilt = Halide::Internal::const_false();
+    if (products.parts > 1) {
+        // Of a key that is Inf the products of parts are NaN, or infinite with the wrong sign.
+        const Expr of_task = blocking.task_of(tile);
+        spoilt = operands.key_bits(block, of_task, head, batch) >= Operands::infinite_bits;
+        const auto is_spoilt = [&](const Expr &slot, const Expr &lane) {
+            return operands.each_key_bits(listed_key(blocking, panels, slot) + lane, block, of_task, head, batch) >=
+                   Operands::infinite_bits;
+        };
+        RDom terms(0, panel_keys, 0, products.depth() * s.dims.x.extent(), 0, blocking.panels_per_block(), "remultiply_keys");
+        terms.where(terms.z < select(spoilt, listed(panels, Panels::listed_count), 0));
+        terms.where(is_spoilt(terms.z, terms.x));
+        const Expr at_term = terms.z * panel_keys + terms.x, word = terms.y / products.depth(), nth = terms.y % products.depth();
+        const Expr q = products.number([&](int part) { return operands.query(products.at({row, word, tile, head, batch}, part)); }, nth);
+        // Of the key as it is given, and not of parts: of Inf they are NaN.
+        const Expr channel = word + nth * s.dims.x.extent(), listed_at = listed_key(blocking, panels, terms.z) + terms.x;
+        const Expr token = min(block * blocking.keys_per_block + listed_at, in.keys - 1);
+        const Expr k = in.key_channel(min(channel, in.head_dim - 1), token, head, batch);
+        at(at_term) = branch(terms.y == 0, 0.0f, at(at_term)) + q * select(channel < in.head_dim, k, 0.0f);
+        s.updates.push_back({Scores::remultiply, terms});
+    }
+    // Pairs of q that are rounded don't have the scale. A factor in each stage that follows, 1 where it isn't the first, would be held in a
+    // register through the products, of which those of 128 channels have none left.
+    if (products.rounds()) {
         const RDom scale = all_keys("scale_keys", in.changes_scores());
         stored(scale) = stored(scale) * abs(in.scale);
         s.updates.push_back({Scores::scale, scale});
@@ -113,7 +141,7 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
         s.updates.push_back({Scores::own, own});
     }
 
-    s.unchanged = select(use_cap || use_relative || use_bias || bool(in.score), 0, listed(panels, Panels::full_count));
+    s.unchanged = select(spoilt || use_cap || use_relative || use_bias || bool(in.score), 0, listed(panels, Panels::full_count));
     const RDom attend = partial_keys("score_attend_keys", in.mask ? always : in.use_attend != 0);
     Expr attended = attending_bit(panels, row, in_block(attend));
     if (in.mask) attended = branch(in.use_attend != 0, attended, 1);

@@ -22,9 +22,10 @@ void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &bl
     const int panel_keys = blocking.keys_per_panel, depth = products.depth();
     auto keys = [&](const char *name, const Expr &used, int per) { return listed_keys(blocking, panels, name, used, per); };
     auto at = [&](const Func &f, const Expr &k) { return f(row, k, tile, block, head, batch); };
+    auto weight_at = [&](const Expr &k, const Expr &part) { return b.weight(products.at({row, k, tile, block, head, batch}, part)); };
     auto slot_key = [&](const RDom &r, int per) { return r.y * (panel_keys / per) + r.x; };
     // The value of key, or pair of keys, x of the panel listed at a slot.
-    auto value = [&](const Expr &slot, const Expr &x) { return packed_value(blocking, operands, panels, slot, x); };
+    auto value = [&](const Expr &slot, const Expr &x, const Expr &part) { return packed_value(blocking, operands, panels, slot, x, part); };
 
     const Expr dropout = in.dropout.used();
     const Cell cell{batch, head, query_of(in, blocking, row),
@@ -47,21 +48,24 @@ void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &bl
         r.where(slots.rows);
         const int at_once = blocking.values_at_once;
         if (blocking.few_keys > 0) r.where(r.x / at_once * (at_once * depth) < keys_left(blocking, ranges, panels, r.y));
-        output() = products.add(output(), at(b.weight, slot_key(r, depth)), value(r.y, r.x));
+        output() = products.add_parts(
+            output(), [&](int part) { return weight_at(slot_key(r, depth), part); }, [&](int part) { return value(r.y, r.x, part); });
         b.finite_keys.push_back(r);
     }
     // The second key of a pair first, as the instruction for pairs adds them up.
     const Expr slot = b.careful_keys.y, nth = b.careful_keys.x;
     const Expr in_panel = products.pairs ? clamp(nth + 1 - 2 * (nth % 2), 0, panel_keys - 1) : nth;
     Expr dropped = slot_key(b.dropped_keys, depth), careful = slot * panel_keys + in_panel;
-    Expr dropped_weight =
-        products.pack([&](int which) { return products.unpack(at(b.weight, dropped), which) * at(b.kept, dropped * depth + which); });
-    output() = products.add(output(), dropped_weight, value(b.dropped_keys.y, b.dropped_keys.x));
+    auto dropped_weight = [&](int part) {
+        return products.pack(
+            [&](int which) { return products.unpack(weight_at(dropped, part), which) * at(b.kept, dropped * depth + which); });
+    };
+    output() = products.add_parts(output(), dropped_weight, [&](int part) { return value(b.dropped_keys.y, b.dropped_keys.x, part); });
 
     Expr kept = at(b.kept, careful);
-    Expr weight = products.unpack(at(b.weight, careful / depth), careful % depth) * kept;
+    Expr weight = products.number([&](int part) { return weight_at(careful / depth, part); }, careful % depth) * kept;
     if (!apart) {
-        Expr careful_value = products.unpack(value(slot, in_panel / depth), in_panel % depth);
+        Expr careful_value = products.unpack(value(slot, in_panel / depth, 0), in_panel % depth);
         output() += weight * guarded_value(careful_value, at(scores.masked, careful), kept);
         return;
     }
@@ -84,7 +88,7 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
     b.lane_sum = Func("lane_sum"), b.sum = Func("block_sum"), b.kept = Func("kept"), b.output = Func("block_output");
     auto slots = [&](const char *name, int lanes) { return listed_keys(blocking, panels, name, Halide::Internal::const_true(), lanes); };
     auto score = [&](const Expr &k) { return scores.masked(row, k, tile, block, head, batch); };
-    auto weight = [&](const Expr &k) -> Halide::FuncRef { return b.weight(row, k, tile, block, head, batch); };
+    auto weight = [&](const Expr &k, const Expr &part) { return b.weight(products.at({row, k, tile, block, head, batch}, part)); };
     auto by_lane = [&](const Func &f, const Expr &l) -> Halide::FuncRef { return f(row, l, tile, block, head, batch); };
     auto over_all = [&](const Func &f) -> Halide::FuncRef { return f(row, tile, block, head, batch); };
 
@@ -114,20 +118,33 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
 
     const Halide::Var which("which");
     auto of_exponent = [&](const Expr &which) -> Halide::FuncRef { return b.exponent(row, which, tile, block, head, batch); };
-    if (products.pairs) of_exponent(which) = exponent(which, over_all(b.maximum), exponent_scale(in, blocking));
+    if (products.rounds()) of_exponent(which) = exponent(which, over_all(b.maximum), exponent_scale(in, blocking));
     auto pair_weight = [&](const Expr &key) {
         return exp2_half_to_bfloat16(score(key) * of_exponent(BlockState::row_scale) - of_exponent(BlockState::row_reference));
     };
-    const Expr weighed = products.pairs ? products.pack([&](int nth) { return pair_weight(2 * key + nth); })
-                                        : weight_in_block(in, blocking, score(key), over_all(b.maximum));
-    weight(key) = defined_if(key < listed(panels, Panels::listed_count) * packed_keys, weighed);
+    auto number_weight = [&](const Expr &key) { return weight_in_block(in, blocking, score(key), over_all(b.maximum)); };
+    const Expr of_listed = key < listed(panels, Panels::listed_count) * packed_keys;
+    if (products.parts > 1) {
+        Expr all;
+        for (int i = products.parts - 1; i >= 0; i--) {
+            const Expr one = products.pack([&](int nth) { return part_of_float(number_weight(2 * key + nth), i); });
+            all = all.defined() ? select(part == i, one, all) : one;
+        }
+        b.weight(row, key, tile, block, head, batch, part) = defined_if(of_listed, all);
+    } else {
+        const Expr weighed = products.pairs ? products.pack([&](int nth) { return pair_weight(2 * key + nth); }) : number_weight(key);
+        b.weight(row, key, tile, block, head, batch) = defined_if(of_listed, weighed);
+    }
 
     b.sum_slots = slots("sum_slots", products.depth() * sums_apart);
     by_lane(b.lane_sum, lane) = 0.0f;
     // The sum is that of the weights as the product takes them, so that rounding them cancels.
     Expr one = products.pack([](int) { return Expr(1.0f); });
     const Expr summed = b.sum_slots.y * packed_keys + b.sum_slots.x * sums_apart + lane;
-    by_lane(b.lane_sum, lane) = products.add(by_lane(b.lane_sum, lane), weight(summed), one);
+    Expr sum = by_lane(b.lane_sum, lane);
+    for (int i = products.parts - 1; i >= 0; i--)
+        sum = products.add(sum, weight(summed, i), one);
+    by_lane(b.lane_sum, lane) = sum;
     over_all(b.sum) = 0.0f;
     over_all(b.sum) += by_lane(b.lane_sum, b.sum_lanes);
 

@@ -48,6 +48,13 @@ Expr round_to_bfloat16(const Expr &x) { return reinterpret<float>(upper_half(rou
 
 Expr cut_to_bfloat16(const Expr &x) { return reinterpret<float>(upper_half(bits_of(x))); }
 
+Expr part_of_float(const Expr &x, int which) {
+    if (which == 0) return cut_to_bfloat16(x);
+    // What is left is rounded with ties away from 0: 16 digits become 8 and 8.
+    const Expr rest = strict_subtract(x, cut_to_bfloat16(x)), next = reinterpret<float>(upper_half(bits_of(rest) + literal(0x8000)));
+    return which == 1 ? next : strict_subtract(rest, next);
+}
+
 Expr add_pair_product(const Expr &sum, const Expr &a, const Expr &b) {
     return sum + bfloat16_of_words(a, 0) * bfloat16_of_words(b, 0) + bfloat16_of_words(a, 1) * bfloat16_of_words(b, 1);
 }
@@ -60,6 +67,24 @@ Expr Products::pack(const Term &term) const {
 Expr Products::unpack(const Expr &packed, const Expr &which) const {
     if (!pairs) return packed;
     return reinterpret<float>((packed >> (16 * cast<uint32_t>(which))) << 16);
+}
+
+Expr Products::number(const Term &packed_part, const Expr &which) const {
+    Expr all = unpack(packed_part(parts - 1), which);
+    for (int part = parts - 2; part >= 0; part--)
+        all += unpack(packed_part(part), which);
+    return all;
+}
+
+Expr Products::add_parts(const Expr &sum, const Term &a, const Term &b) const {
+    if (parts == 1) return add(sum, a(0), b(0));
+    // From one to the next one factor stays, so that what multiplies tiles loads only the other. (Of the ways to do so, one by which LLVM
+    // copies no tile.)
+    constexpr int order[][2] = {{1, 1}, {0, 1}, {0, 2}, {0, 0}, {1, 0}, {2, 0}};
+    Expr all = sum;
+    for (const auto &[of_a, of_b] : order)
+        all = add(all, a(of_a), b(of_b));
+    return all;
 }
 
 Expr Products::add(const Expr &sum, const Expr &a, const Expr &b) const {

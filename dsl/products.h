@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include <Halide.h>
 
@@ -29,6 +30,11 @@ Halide::Expr round_to_bfloat16(const Halide::Expr &x);
 /** The upper 16 bits of the f32 x, with zeros below. */
 Halide::Expr cut_to_bfloat16(const Halide::Expr &x);
 
+/** Part `which` of three of the f32 x, which add up to it: numbers of bf16, as f32, the first with its upper eight digits, the second with
+ * the next eight or so, rounded, and the third with what is left. Of Inf the first is that and the others are NaN, of NaN one or more are.
+ * Digits below 2^-126 may count as 0, as tiles and instructions for bf16 have it. */
+Halide::Expr part_of_float(const Halide::Expr &x, int which);
+
 /** sum + a0 b0 + a1 b1 for two pairs of bf16, in f32: what one instruction does where there is one. */
 Halide::Expr add_pair_product(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b);
 
@@ -36,13 +42,25 @@ struct Products {
     using Add = std::function<Halide::Expr(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b)>;
     using Term = std::function<Halide::Expr(int)>;
 
-    bool pairs = false;  // operands are pairs of bf16
+    bool pairs = false;  // operands are pairs of bf16, or of parts of f32 that are numbers of it
     Add add_pair;        // as add_pair_product
     int multiple = 1;    // what is packed comes in multiples of so many, with zeros past the last term
     Add add_single = {}; // sum + a b, if not as the compiler sees fit: in such an order, and so rounded, as it is written
+    // With pairs: of f32 each number is the sum of three of bf16, by part_of_float(), and a product of two is the sum of six of the
+    // products of their parts; the three that are left out are some 2^-24 of it, 2^-22 at most (as bf16x3 in Henry, Tang and Heinecke,
+    // "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations", arXiv 1904.06376). What is packed is
+    // packed for each.
+    int parts = 1;
 
     /** Terms of a sum that are added at once. */
     int depth() const { return pairs ? 2 : 1; }
+    /** Whether numbers are rounded to bf16 as they are packed. */
+    bool rounds() const { return pairs && parts == 1; }
+    /** Where an element of one part lies in a Func of operands: there, with the part as the last axis, if there are several. */
+    std::vector<Halide::Expr> at(std::vector<Halide::Expr> place, const Halide::Expr &part) const {
+        if (parts > 1) place.push_back(part);
+        return place;
+    }
     /** What operands are stored as. */
     Halide::Type type() const { return pairs ? Halide::Type(Halide::UInt(32)) : Halide::Type(Halide::Float(32)); }
     /** `count` terms, packed: how many. */
@@ -54,10 +72,14 @@ struct Products {
     Halide::Expr pack(const Term &term) const;
     /** Term `which` of what was packed, as f32. */
     Halide::Expr unpack(const Halide::Expr &packed, const Halide::Expr &which) const;
+    /** The number whose parts were packed: term `which` of each. */
+    Halide::Expr number(const Term &packed_part, const Halide::Expr &which) const;
     /** Products of f32, one at a time, added up as these are. */
     Products singles() const { return {false, {}, 1, add_single}; }
     /** sum + the products of the terms of a and b. */
     Halide::Expr add(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b) const;
+    /** The same of all parts that were packed: six products of three each. */
+    Halide::Expr add_parts(const Halide::Expr &sum, const Term &a, const Term &b) const;
     /** The bits of the largest |term|, as i32: they order as the numbers do, with Inf and NaN on top. */
     Halide::Expr magnitude_bits(const Halide::Expr &packed) const;
 };

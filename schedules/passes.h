@@ -54,7 +54,7 @@ inline void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attentio
     if (attention.blocking.scores_as_exponents) pipeline.add_custom_lowering_pass(new UnswitchLoops(state.weight, pure_definition));
     for (const Halide::Func &turned : {attention.operands.query_lines, attention.fold.state})
         pipeline.add_custom_lowering_pass(new TurnSquares(turned));
-    if (machine.bfloat16_tiles) {
+    if (machine.bfloat16_tiles || attention.blocking.products.parts > 1) {
         pipeline.add_custom_lowering_pass(new x86::TileProducts);
         pipeline.add_custom_lowering_pass(new TurnSquares(attention.operands.value_words));
     }

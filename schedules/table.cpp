@@ -12,6 +12,9 @@ const std::vector<AttentionSchedule> &attention_schedules() {
          x86::materialized_attention},
         {"flash", "x86", "scores of one tile of queries and one block of keys at a time, in cache", x86::flash_blocking,
          x86::flash_attention},
+        {"flash_bf16x3", "x86",
+         "flash by tiles (AMX) of bf16, each number of f32 as the sum of three; without tiles, or for bf16, as flash",
+         x86::flash_bf16x3_blocking, x86::flash_attention},
     };
     return table;
 }

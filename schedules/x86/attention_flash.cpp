@@ -3,6 +3,8 @@
 // The scores are kept transposed, queries side by side in vectors. So q is packed once a task and k and v are only copied; maxima, sums
 // and exponentials work on whole vectors; the second product broadcasts v, whose channels lie side by side. Only queries and outputs are
 // turned.
+//
+// With AMX both products are of tiles, of bf16, and by flash_bf16x3 of f32 as three of bf16 each.
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
 #include "schedules/x86/loops.h"
@@ -58,6 +60,20 @@ private:
     }
 
     Halide::Expr packed(const Halide::Expr &keys) const { return a.blocking.products.packed(keys); }
+
+    bool tiled() const { return a.blocking.scores_in_memory; } // the only products that are made there
+
+    // Vectors of an axis; of numbers in parts all of a vector, one after the other, while what they are made of is in registers.
+    void vectorize(Func f, const Var &axis, bool whole) const {
+        const Var step("step"), in_step("in_step");
+        f.split(axis, step, in_step, lanes, TailStrategy::GuardWithIf).vectorize(in_step);
+        if (whole) f.unroll(step);
+        if (a.blocking.products.parts == 1) return;
+        std::vector<Halide::VarOrRVar> order = {in_step, part, step};
+        for (const Var &other : f.args())
+            if (other.name() != axis.name() && other.name() != part.name()) order.emplace_back(other);
+        f.bound(part, 0, a.blocking.products.parts).reorder(order).unroll(part);
+    }
 
     void per_task(Func f) const {
         only_one(f, task);
@@ -168,10 +184,10 @@ private:
             .split(row, row_outer, row_inner, lanes)
             .reorder(row_inner, dim, row_outer, tile)
             .vectorize(row_inner); // by TurnSquares
+        if (a.blocking.products.parts > 1) query.reorder(row_inner, dim, part, row_outer, tile);
         lines.compute_at(query, row_outer).hoist_storage(tasks(), task_tile).bound_extent(row, lanes);
         only_one(lines, tile);
-        lines.vectorize(dim, lanes, TailStrategy::GuardWithIf);
-        if (in_whole_vectors(a.scores.dims.x.extent())) lines.unroll(dim);
+        vectorize(lines, dim, in_whole_vectors(a.scores.dims.x.extent()));
     }
 
     void state() const {
@@ -201,6 +217,16 @@ private:
         lane_bits.bound_extent(each, o.value_lanes).vectorize(each);
         Halide::Stage bits = lane_bits.update().reorder(each, o.value_steps.x, o.value_steps.y).vectorize(each);
         if (is_const(Halide::Internal::simplify(o.value_steps.x.extent()))) bits.unroll(o.value_steps.x);
+        if (o.key_bits.defined()) {
+            for (Func f : {o.key_lane, o.key_bits, o.each_key_bits})
+                per_block(f);
+            Func key_lane = o.key_lane, of_key = o.each_key_bits;
+            const Var lane_of_key = key_lane.args()[0];
+            key_lane.bound_extent(lane_of_key, lanes).vectorize(lane_of_key);
+            key_lane.update().reorder(lane_of_key, o.key_steps.x, o.key_steps.y).vectorize(lane_of_key);
+            of_key.bound_extent(key, a.blocking.keys_of_panels()).vectorize(key, lanes);
+            of_key.update().reorder(o.key_words, key);
+        }
         if (!o.values_may_be_in_place) return;
         Halide::Stage given = lane_bits.update(1).reorder(each, o.given_steps.x, o.given_steps.y).vectorize(each);
         if (is_const(Halide::Internal::simplify(o.given_steps.x.extent()))) given.unroll(o.given_steps.x);
@@ -210,22 +236,22 @@ private:
     void turned_values() const {
         Func words = a.operands.value_words, values = a.operands.value;
         const Var group("group"), in_group("in_group");
-        values.reorder_storage(key, dim, block, task, head, batch)
+        values.reorder_storage(key, dim)
             .split(key, group, in_group, a.blocking.values_together)
             .split(dim, dim_outer, dim_inner, lanes)
             .reorder(in_group, dim_inner, dim_outer, group)
             .vectorize(in_group); // by TurnSquares
+        if (a.blocking.products.parts > 1) values.reorder(in_group, dim_inner, dim_outer, part, group);
         words.compute_at(values, group)
             .hoist_storage(tasks(), task_tile)
             .bound_extent(key, a.blocking.values_together)
             .bound_extent(dim, a.operands.stored_value_dim);
-        words.vectorize(dim, lanes);
+        vectorize(words, dim, false);
         by_pages(values);
     }
 
     void copied(Func f) const {
-        f.vectorize(dim, lanes, TailStrategy::GuardWithIf);
-        if (in_whole_vectors(a.scores.dims.x.extent()) && in_whole_vectors(a.padded_value_dim)) f.unroll(dim);
+        vectorize(f, dim, in_whole_vectors(a.scores.dims.x.extent()) && in_whole_vectors(a.padded_value_dim));
         by_pages(f);
     }
 
@@ -261,7 +287,7 @@ private:
             Func asked = a.ahead.asked;
             asked.compute_at(panels).bound_extent(asked.args()[0], 1).update(0).unscheduled();
             asked.update(1).unscheduled();
-            if (!machine.bfloat16_tiles) by_pages(asked.update(1)); // beside tiles it wasn't measured
+            if (!tiled()) by_pages(asked.update(1)); // beside tiles it wasn't measured
             if (a.ahead.block_ahead.defined()) per_slot(a.ahead.block_ahead);
         }
         if (a.blocking.scores_in_memory) return;
@@ -288,9 +314,9 @@ private:
         weight.bound_extent(key, packed(a.blocking.keys_per_block));
         kept.bound_extent(key, a.blocking.keys_per_block);
         const Var slot("slot"), in_slot("in_slot");
+        vectorize(weight, row, true);
         if (a.blocking.sums_with_weights) weight.split(key, slot, in_slot, packed(a.blocking.keys_per_panel), TailStrategy::RoundUp);
-        weight.vectorize(row, lanes).unroll(row);
-        if (a.blocking.products.pairs) {
+        if (a.blocking.products.rounds()) {
             Func exponent = p.exponent;
             per_tile(exponent);
             const Var which = exponent.args()[1];
@@ -306,7 +332,10 @@ private:
         stages.insert(stages.end(), {p.dropped_keys, p.careful_keys});
         for (int i = 0; i < int(stages.size()); i++) {
             output.update(i).reorder(row, dim, stages[i].x, stages[i].y);
-            if (machine.bfloat16_tiles && i < finite_stages) continue;
+            if (tiled()) { // where sums of tiles are stored they aren't in registers
+                if (i >= finite_stages) output.update(i).vectorize(row, lanes);
+                continue;
+            }
             output.update(i).vectorize(row, lanes).unroll(row).unroll(dim);
             if (a.blocking.values_at_once > 1 && i < finite_stages) output.update(i).unroll(stages[i].x, a.blocking.values_at_once);
         }
@@ -326,30 +355,30 @@ private:
     }
 };
 
-} // namespace
-
-dsl::Blocking flash_blocking(const Machine &machine, int head_dim, const Halide::Expr &) {
-    const Tiles tiles = tuned_tiles(machine, "flash", head_dim);
-    dsl::Products products = machine.bfloat16_pairs ? dsl::Products{true, vdpbf16ps} : dsl::Products{};
-    if (machine.bfloat16_tiles) products.multiple = tile_words;
+dsl::Blocking blocking_of(const Machine &machine, int head_dim, bool in_parts) {
+    const bool tiled = machine.bfloat16_tiles || in_parts;
+    const Tiles tiles = tuned_tiles(machine, in_parts ? "flash_bf16x3" : "flash", head_dim);
+    dsl::Products products = machine.bfloat16_pairs || in_parts ? dsl::Products{true, vdpbf16ps} : dsl::Products{};
+    if (tiled) products.multiple = tile_words;
+    if (in_parts) products.parts = 3;
     dsl::Blocking blocking{tiles.rows_per_tile, tiles.tiles_per_task, tiles.keys_per_block, tiles.keys_per_panel};
-    if (machine.float_lanes < tiles.rows_per_tile && !machine.bfloat16_tiles) blocking.first_rows = machine.float_lanes;
+    if (machine.float_lanes < tiles.rows_per_tile && !tiled) blocking.first_rows = machine.float_lanes;
     blocking.asks_ahead = true;
     // Without AVX a panel's products have no register for it: 12 % more time at D 64.
-    blocking.reads_in_place = blocking.asks_with_products = machine.float_lanes >= 8 && !machine.bfloat16_tiles;
+    blocking.reads_in_place = blocking.asks_with_products = machine.float_lanes >= 8 && !tiled;
     // A pass of so many channels asks for a line.
     const int line_bytes = 64, channels = std::max(line_bytes / (tiles.keys_per_panel * int(sizeof(float))), 1);
     if (blocking.asks_with_products) blocking.channels_at_once = channels;
-    if (machine.bfloat16_tiles) {
+    if (tiled) {
         blocking.scores_in_memory = blocking.sums_with_weights = true;
         blocking.lanes_apart = 4, blocking.values_together = tile_words;
     }
     blocking.maxima_with_scores = true;
     // Measured: 1.8 % less time at D 64 with AVX-512; with AVX2, whose registers are few, LLVM spills more in the products, 2 % slower.
-    blocking.scores_as_exponents = machine.float_lanes >= 16 && !products.pairs;
+    blocking.scores_as_exponents = machine.float_lanes >= 16 && !products.rounds();
     // A panel's weights are a loop of their own then. Measured on Zen 4: 12 keys in vectors of 16 gain 1 %, 4 in vectors of 8 lose 4 %.
     const int long_panel = 12;
-    if (!machine.bfloat16_tiles && tiles.keys_per_panel >= long_panel) {
+    if (!tiled && tiles.keys_per_panel >= long_panel) {
         blocking.sums_with_weights = true, blocking.lanes_apart = 2;
         // Where pairs don't fill vectors, LLVM has no register for two of the sums then.
         if (!products.pairs || (head_dim > 0 && head_dim % (2 * machine.float_lanes) == 0))
@@ -360,6 +389,14 @@ dsl::Blocking flash_blocking(const Machine &machine, int head_dim, const Halide:
     blocking.value_step = tiles.value_step, blocking.value_lanes = machine.float_lanes, blocking.products = products,
     blocking.rounding = rounding(machine), blocking.side_outputs = true;
     return blocking;
+}
+
+} // namespace
+
+dsl::Blocking flash_blocking(const Machine &machine, int head_dim, const Halide::Expr &) { return blocking_of(machine, head_dim, false); }
+
+dsl::Blocking flash_bf16x3_blocking(const Machine &machine, int head_dim, const Halide::Expr &) {
+    return blocking_of(machine, head_dim, machine.float_tiles);
 }
 
 void flash_attention(const dsl::Attention &attention, const Machine &machine) { Flash(attention, machine).apply(); }

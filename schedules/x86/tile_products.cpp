@@ -26,15 +26,19 @@ constexpr int word_bytes = 4, tile_row_bytes = 64, tile_elements = tile_rows * t
     throw Halide::CompileError("attune: products of tiles: " + func + " " + what);
 }
 
-/** A statement that adds a product to an element of a Func, and what encloses it. */
+/** A statement that adds products to an element of a Func, and what encloses it. */
 struct Product {
+    struct Factors {
+        const Load *a = nullptr, *b = nullptr;
+    };
     std::vector<const For *> loops; // outermost first
     std::map<std::string, Expr> lets;
     const Store *store = nullptr;
-    const Load *a = nullptr, *b = nullptr;
+    std::vector<Factors> factors; // one after the other
+    Expr value;                   // that is stored, which holds the factors
 };
 
-// Finds the store of a scalar sum of products in a stage of the Func.
+// Finds the store of a scalar sum, and of products that are added to it, in a stage of the Func.
 class FindProduct : public IRVisitor {
 public:
     explicit FindProduct(const std::string &func) : func(func) {}
@@ -61,12 +65,23 @@ private:
         enclosing.lets.erase(op->name);
     }
     void visit(const Store *op) override {
-        const Call *sum = op->value.as<Call>();
-        if (op->name != func || !sum || sum->name != "dpbf16ps" || !sum->type.is_scalar()) return;
+        if (op->name != func || !op->value.type().is_scalar()) return;
+        // What several products share has a name.
+        Expr value = op->value;
+        if (value.as<Let>()) value = substitute_in_all_lets(value);
+        value = substitute(enclosing.lets, value);
+        std::vector<Product::Factors> factors;
+        for (const Call *sum = product_of(value); sum; sum = product_of(sum->args[0])) {
+            factors.insert(factors.begin(), {loaded(sum->args[2]), loaded(sum->args[1])});
+            if (!factors.front().a || !factors.front().b) refuse(func, "multiplies what isn't loaded from memory");
+        }
+        if (factors.empty()) return;
         found = enclosing;
-        found.store = op;
-        found.a = loaded(sum->args[2]), found.b = loaded(sum->args[1]);
-        if (!found.a || !found.b) refuse(func, "multiplies what isn't loaded from memory");
+        found.store = op, found.value = value, found.factors = factors;
+    }
+    static const Call *product_of(const Expr &sum) {
+        const Call *call = sum.as<Call>();
+        return call && call->name == "dpbf16ps" ? call : nullptr;
     }
 };
 
@@ -92,11 +107,16 @@ Expr bytes(const Expr &elements, int element_bytes = word_bytes) { return simpli
 
 Expr short_constant(int value) { return make_const(Int(16), value); }
 
-Expr load_tile(const Load *load, const Expr &first, const Expr &stride) {
+// `nth`: of those of the same tile. LLVM takes calls of the same address for one, and would hold its tile in a register that others need,
+// or in memory: each time another part of the address is left to the offset.
+Expr load_tile(const Load *load, const Expr &first, const Expr &stride, int nth) {
     const int element_bytes = load->type.bytes();
+    const Expr buffer = Variable::make(Handle(), load->name);
+    const int64_t further = int64_t(nth) * tile_row_bytes;
+    const Expr pointer = nth == 0 ? buffer : Halide::reinterpret(Handle(), Halide::reinterpret<uint64_t>(buffer) + Expr(uint64_t(further)));
     return Call::make(BFloat(16, 2 * tile_elements), "tile_load",
-                      {short_constant(tile_rows), short_constant(tile_row_bytes), Variable::make(Handle(), load->name),
-                       bytes(first, element_bytes), bytes(stride, element_bytes)},
+                      {short_constant(tile_rows), short_constant(tile_row_bytes), pointer,
+                       simplify(bytes(first, element_bytes) - Expr(further)), bytes(stride, element_bytes)},
                       Call::Intrinsic);
 }
 
@@ -132,12 +152,16 @@ Stmt store_sum(const std::string &name, const Expr &value) {
 class TileSums : public IRMutator {
 public:
     TileSums(const std::string &func, const Product &product)
-        : func(func), product(product), sum(product, product.store->index), a(product, product.a->index), b(product, product.b->index) {
+        : func(func), product(product), sum(product, product.store->index), a(product, product.factors.front().a->index),
+          b(product, product.factors.front().b->index) {
         for (const For *loop : product.loops)
             classify(loop);
         if (!row || !column || !word || !is_matrix(a, row, column) || !is_matrix(b, word, row) || (blocks && !is_matrix(a, row, blocks)))
             refuse(func, "isn't a product of two matrices whose words, and columns, lie side by side");
         more_words = further_words();
+        for (const Product::Factors &f : product.factors)
+            if (!lies_as(f.a, product.factors.front().a, a) || !lies_as(f.b, product.factors.front().b, b))
+                refuse(func, "adds products of matrices that don't lie alike");
         rows = tiles_of(row, tile_rows), columns_of_block = tiles_of(column, tile_columns);
         columns = columns_of_block * (blocks ? tiles_of(blocks, 1) : 1);
     }
@@ -175,7 +199,7 @@ private:
         const Expr moved = sum.stride(loop->name);
         if (!moved.defined()) refuse(func, "is stored at no constant distance");
         if (is_const_zero(moved)) {
-            if (is_one(a, loop, word_bytes / product.a->type.bytes())) word = loop;
+            if (is_one(a, loop, word_bytes / product.factors.front().a->type.bytes())) word = loop;
         } else if (is_const_one(moved) && is_one(b, loop)) {
             column = loop;
         } else {
@@ -184,6 +208,15 @@ private:
             if (is) refuse(func, "has more loops over rows, or blocks of columns, than one of each");
             is = loop;
         }
+    }
+    // Whether a matrix lies as the first product's does, which differs from it by no more than where it begins.
+    bool lies_as(const Load *load, const Load *first, const Affine &of_first) const {
+        const Affine index(product, load->index);
+        for (const For *loop : product.loops) {
+            const Expr own = index.stride(loop->name), other = of_first.stride(loop->name);
+            if (own.defined() != other.defined() || (own.defined() && !is_const_zero(simplify(own - other)))) return false;
+        }
+        return load->type == first->type;
     }
     static bool is_one(const Affine &index, const For *loop, int one = 1) {
         const Expr stride = index.stride(loop->name);
@@ -204,7 +237,7 @@ private:
         for (const For *loop : product.loops) {
             const Expr of_sum = sum.stride(loop->name), of_a = a.stride(loop->name), of_b = b.stride(loop->name);
             if (loop == word || !is_const_zero(of_sum) || !of_a.defined() || !of_b.defined()) continue;
-            const int word_stride = word_bytes / product.a->type.bytes();
+            const int word_stride = word_bytes / product.factors.front().a->type.bytes();
             const Expr apart_in_b = of_b - cast(of_b.type(), b.stride(word->name)) * cast(of_b.type(), word->extent);
             const bool goes_on =
                 is_const_zero(simplify(of_a - cast(of_a.type(), word->extent) * word_stride)) && is_const_zero(simplify(apart_in_b));
@@ -263,10 +296,55 @@ private:
                          step(Variable::make(Int(32), name)));
     }
 
-    // Adds the products of `tile_words` words. Operands are loaded once for all tiles of the step: where these are a row of tiles, each
-    // column's with its product, so that registers are left to sums.
+    // Adds the products of `tile_words` words. Operands are loaded where they are first wanted, and so as few at once as can be: of eight
+    // registers LLVM would else copy some, by way of memory. What the product before has too is still there.
     Stmt step(const Expr &nth) const {
         const Expr first = substitute(product.lets, word->min) + nth * tile_words;
+        Steps steps;
+        for (size_t nth_product = 0; nth_product < product.factors.size(); nth_product++)
+            add_product(nth_product, first, steps);
+        return steps.all();
+    }
+
+    // Statements one after the other, and names that hold from there on.
+    class Steps {
+    public:
+        void add(const Stmt &s) { steps.push_back({"", Expr(), s}); }
+        void name(const std::string &name, const Expr &value) { steps.push_back({name, value, Stmt()}); }
+        Stmt all() const {
+            Stmt rest;
+            for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+                if (step->value.defined())
+                    rest = LetStmt::make(step->name, step->value, rest);
+                else
+                    rest = rest.defined() ? Block::make(step->statement, rest) : step->statement;
+            }
+            return rest;
+        }
+
+    private:
+        struct Step {
+            std::string name;
+            Expr value;
+            Stmt statement;
+        };
+        std::vector<Step> steps;
+    };
+
+    static bool is_same(const Load *one, const Load *other) { return one->name == other->name && equal(one->index, other->index); }
+    bool is_new(size_t nth_product, const Load *Product::Factors::*of) const {
+        return nth_product == 0 || !is_same(product.factors[nth_product].*of, product.factors[nth_product - 1].*of);
+    }
+    // How often what a product has was loaded before, and not kept.
+    int loaded_before(size_t nth_product, const Load *Product::Factors::*of) const {
+        int times = 0;
+        for (size_t i = 0; i < nth_product; i++)
+            times += is_new(i, of) && is_same(product.factors[i].*of, product.factors[nth_product].*of);
+        return times;
+    }
+
+    void add_product(size_t nth_product, const Expr &first, Steps &steps) const {
+        const Product::Factors &factors = product.factors[nth_product];
         auto at = [&](int r, int c) {
             std::map<std::string, Expr> values = start(r, c);
             values[word->name] = first;
@@ -275,23 +353,27 @@ private:
         auto operand = [&](char which, int i) {
             return Variable::make(BFloat(16, 2 * tile_elements), func + ".operand." + which + std::to_string(i));
         };
-        auto with_b = [&](int c, const Stmt &s) {
-            return LetStmt::make(operand('b', c).as<Variable>()->name, load_tile(product.b, b.at(at(0, c)), b.stride(word->name)), s);
+        auto load = [&](const Expr &operand, const Load *Product::Factors::*of, const std::map<std::string, Expr> &place,
+                        const Expr &stride) {
+            const Load *from = factors.*of;
+            steps.name(operand.as<Variable>()->name,
+                       load_tile(from, Affine(product, from->index).at(place), stride, loaded_before(nth_product, of)));
         };
-        const bool once = rows == 1 && columns > 2;
-        std::vector<Stmt> products;
-        each_sum([&](int r, int c) {
+        const bool new_a = is_new(nth_product, &Product::Factors::a), new_b = is_new(nth_product, &Product::Factors::b);
+        auto multiply = [&](int r, int c, bool first_of_row, bool first_of_column) {
+            if (new_a && first_of_row) load(operand('a', r), &Product::Factors::a, at(r, 0), a.stride(row->name));
+            if (new_b && first_of_column) load(operand('b', c), &Product::Factors::b, at(0, c), b.stride(word->name));
             for (const Asked &ask : asked)
-                if (r == 0 && (c == 0 || (blocks && expr_uses_var(ask.address, blocks->name)))) products.push_back(asks(ask, c, first));
-            const Stmt multiplied = store_sum(name(r, c), multiply_tiles(load_sum(name(r, c)), operand('a', r), operand('b', c)));
-            products.push_back(once ? with_b(c, multiplied) : multiplied);
-        });
-        Stmt all = Block::make(products);
-        for (int r = 0; r < rows; r++)
-            all = LetStmt::make(operand('a', r).as<Variable>()->name, load_tile(product.a, a.at(at(r, 0)), a.stride(row->name)), all);
-        for (int c = 0; c < columns && !once; c++)
-            all = with_b(c, all);
-        return all;
+                if (nth_product == 0 && r == 0 && (c == 0 || (blocks && expr_uses_var(ask.address, blocks->name))))
+                    steps.add(asks(ask, c, first));
+            steps.add(store_sum(name(r, c), multiply_tiles(load_sum(name(r, c)), operand('a', r), operand('b', c))));
+        };
+        if (new_a)
+            each_sum([&](int r, int c) { multiply(r, c, c == 0, r == 0); });
+        else
+            for (int c = 0; c < columns; c++)
+                for (int r = 0; r < rows; r++)
+                    multiply(r, c, c == 0, r == 0);
     }
 
     // What is asked for with the words of a tile of columns.

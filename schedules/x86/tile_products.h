@@ -18,7 +18,9 @@ constexpr int tile_words = 16;                   // pairs of bf16 that one instr
  * it lies. The sums are in registers from the first term to the last, and stored once. Loops further out, whose variables f doesn't have,
  * add up more terms. What with_prefetch() asks for with a term, whatever its row, is asked for with the product of its column's tile.
  * Of each 32 terms the even and the odd ones are added up apart, then to one another, then to the sum, rounding to f32 each time; denormal
- * numbers count as zeros (Intel 64 and IA-32 Architectures Software Developer's Manual, TDPBF16PS).
+ * numbers count as zeros (Intel 64 and IA-32 Architectures Software Developer's Manual, TDPBF16PS). What is stored may be the sum of
+ * several products, vdpbf16ps(vdpbf16ps(f(row, column), b, a), b', a'), of matrices that lie alike: of each tile's terms one after the
+ * other.
  *
  * Add it by Pipeline::add_custom_lowering_pass, for targets with AMX. It takes every such loop, and refuses others by CompileError. */
 class TileProducts : public Halide::Internal::IRMutator {

@@ -5,6 +5,7 @@ import command
 
 KEYS = ["case", "schedule", "dtype", "threads", "ms", "gflops", "kv_gbps", "peak_gflops", "read_gbps", "max_error", "workspace_bytes"]
 QUICK = ("--seconds", "0.01", "--turns", "1", "--json")
+OF_MANY_QUERIES = ("flash", "flash_bf16x3")  # which, depends on the CPU
 # Every run measures the machine first, which takes seconds: so each serves several checks.
 # Query i attends keys i - 2 to i, and of the first 8 keys those before i - 9.
 MIXED = "window(2, 0, top_left) | prefix(8) & !window(9, -1, top_left)"
@@ -34,7 +35,8 @@ class Bench(command.CommandTest):
 
     def test_a_named_case(self):
         line = self.line("--case", "causal_d64")
-        self.assertEqual([line[key] for key in ("case", "schedule", "dtype", "threads")], ["causal_d64", "flash", "f32", 1])
+        self.assertEqual([line[key] for key in ("case", "dtype", "threads")], ["causal_d64", "f32", 1])
+        self.assertIn(line["schedule"], OF_MANY_QUERIES)
         self.assert_counts(4 * 8 * 1024 * 1024 * 64 / 2, line)  # named causal cases count half
         self.assert_reads(2 * 8 * 1024 * 64 * 4, line)
 
@@ -67,7 +69,7 @@ class Bench(command.CommandTest):
     def test_scaling(self):
         *lines, fit = [json.loads(line) for line in self.run_well("bench", *QUICK, "--scaling").splitlines()]
         self.assertEqual([line["case"] for line in lines], [f"window_256_over_{4096 * 2 ** i}" for i in range(5)])
-        self.assertEqual(fit["schedule"], "flash")
+        self.assertIn(fit["schedule"], OF_MANY_QUERIES)
         self.assertGreater(fit["scaling_exponent"], 0)
 
     def test_rows(self):

@@ -49,6 +49,30 @@ TEST_P(Products, RoundToTheNearestOfBfloat16) {
         EXPECT_TRUE(std::all_of(y.begin(), y.end(), [](float value) { return std::isnan(value); }));
 }
 
+TEST_P(Products, PartsOfANumberAreOfBfloat16AndAddUpToIt) {
+    std::vector<Elementwise> parts;
+    for (int which = 0; which < 3; which++)
+        parts.emplace_back(GetParam(), [=](const Halide::Expr &x) { return dsl::part_of_float(x, which); });
+    std::vector<float> x = all_magnitudes();
+    const float least = 1e-30f; // below, the last digits may be less than the least normal number
+    x.erase(std::remove_if(x.begin(), x.end(), [=](float value) { return std::abs(value) < least || !std::isfinite(value); }), x.end());
+    x.insert(x.end(), {0.0f, 1.0f, std::numeric_limits<float>::max(), -std::numeric_limits<float>::max(), 1.0f + 1.0f / (1 << 23)});
+    std::vector<std::vector<float>> of;
+    for (Elementwise &part : parts)
+        of.push_back(part(x));
+    for (size_t i = 0; i < x.size(); i++) {
+        ASSERT_EQ(double(of[0][i]) + double(of[1][i]) + double(of[2][i]), double(x[i]));
+        for (const std::vector<float> &part : of)
+            ASSERT_EQ(round_to(ATTUNE_BF16, part[i]), part[i]) << x[i];
+        ASSERT_LT(std::abs(of[1][i]), std::abs(x[i]) * 0x1p-6f + least) << "no digit of the first";
+        ASSERT_LE(std::abs(of[2][i]), std::abs(x[i]) * 0x1p-15f) << x[i];
+    }
+    EXPECT_EQ(parts[0]({infinity, -infinity}), (std::vector<float>{infinity, -infinity}));
+    const std::vector<float> nans = all_kinds_of_nan(), first = parts[0](nans), second = parts[1](nans), third = parts[2](nans);
+    for (size_t i = 0; i < nans.size(); i++)
+        EXPECT_TRUE(std::isnan(first[i]) || std::isnan(second[i]) || std::isnan(third[i])) << i;
+}
+
 TEST_P(Products, KeepNanInHalfPrecision) {
     for (bool keeps_nan : {false, GetParam().has_feature(Halide::Target::F16C)}) {
         dsl::Rounding rounding;

@@ -195,6 +195,38 @@ TEST(DecodeOfSixteenBits, ReadsNothingBesideItsTensors) {
             }
 }
 
+// How f32 is multiplied where there are tiles: what numbers are taken into parts for costs more than it gains for few queries, of few
+// channels or of the few that a mask leaves.
+TEST(TilesChoice, IsMadeForManyQueriesOfManyChannels) {
+    const std::string many = std::string_view(attune_cpu_class()) == "avx512_amx" ? "flash_bf16x3" : "flash";
+    const int64_t never = int64_t{1} << 30;
+    for (const char *mask : {"none", "causal(bottom_right)"})
+        for (int64_t dim : {32, 64, 128, 48, 80, 40, 16}) {
+            AttentionDesc desc;
+            desc.head_dim = desc.value_dim = dim, desc.mask = mask;
+            const Result<AttentionPlan> plan = AttentionPlan::create(desc);
+            ASSERT_TRUE(plan.ok()) << plan.status().message;
+            const bool masked = std::string_view(mask) != "none";
+            const int64_t least = dim % 32 == 0 ? (masked ? 512 : 256) : dim < 48 ? never : masked ? 1024 : 512;
+            EXPECT_STREQ(plan->kernel_for(least - 1, 32, 32, 4096)->schedule, "flash") << mask << ", " << dim;
+            if (least == never) continue;
+            EXPECT_EQ(plan->kernel_for(least, 8, 2, 64)->schedule, many) << mask << ", " << dim;
+            EXPECT_EQ(plan->kernel_for(4096, 1, 1, 4096)->schedule, many) << mask << ", " << dim;
+        }
+    for (attune_type type : {ATTUNE_F16, ATTUNE_BF16}) {
+        AttentionDesc desc;
+        desc.head_dim = desc.value_dim = 64, desc.dtype = type;
+        const Result<AttentionPlan> plan = AttentionPlan::create(desc);
+        ASSERT_TRUE(plan.ok()) << plan.status().message;
+        EXPECT_STREQ(plan->kernel_for(4096, 8, 8, 4096)->schedule, "flash");
+    }
+    AttentionDesc named;
+    named.head_dim = named.value_dim = 64, named.schedule = "flash_bf16x3";
+    const Result<AttentionPlan> by_name = AttentionPlan::create(named);
+    ASSERT_TRUE(by_name.ok()) << by_name.status().message;
+    EXPECT_STREQ(by_name->kernel_for(1, 8, 8, 64)->schedule, "flash_bf16x3");
+}
+
 TEST(DecodeChoice, IsMadeForFewQueries) {
     AttentionDesc desc;
     desc.head_dim = desc.value_dim = 80;
@@ -204,7 +236,7 @@ TEST(DecodeChoice, IsMadeForFewQueries) {
     EXPECT_STREQ(plan->kernel_for(1, 32, 8, 64)->schedule, "decode");
     EXPECT_STREQ(plan->kernel_for(8, 32, 1, 64)->schedule, "decode"); // whatever the group
     EXPECT_STREQ(plan->kernel_for(9, 8, 8, 1024)->schedule, "flash");
-    EXPECT_STREQ(plan->kernel_for(1024, 8, 8, 64)->schedule, "flash");
+    EXPECT_STREQ(plan->kernel_for(128, 8, 8, 64)->schedule, "flash");
     EXPECT_EQ(plan->kernel_for(1, 3, 2, 64), nullptr);
     EXPECT_EQ(plan->kernel_for(1, 2, 2, int64_t{1} << 31), nullptr);
     EXPECT_STREQ(plan->kernel().schedule, "flash");

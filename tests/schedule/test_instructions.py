@@ -167,6 +167,28 @@ class Tiles(unittest.TestCase):
                 self.assertGreaterEqual(max(found[i:i + 2 * vectors].count("vmaxps") for i in stores), vectors)
 
 
+class TilesOfNumbersInParts(unittest.TestCase):
+    """Six products of parts take the place of one, of which each keeps one factor of the one before: seven operands for six products, and no
+    tile is copied by way of memory."""
+
+    def test_load_one_factor_a_product_and_store_sums_once(self):
+        for kernel, steps in ("", 1), ("_d64", 2), ("_d128", 4):  # of 32 channels; any width is a loop
+            with self.subTest(kernel=kernel):
+                found = mnemonics_of(object_of("x86-64-avx512_amx", f"attention_flash_bf16x3_f32{kernel}"))
+                products = 1 + steps  # of the output and of scores
+                count = {mnemonic: found.count(mnemonic) for mnemonic in ("tdpbf16ps", "tileloadd", "tilezero", "tilestored")}
+                self.assertEqual(count, {"tdpbf16ps": 6 * 4 * products, "tileloadd": 7 * 2 * products, "tilezero": 8, "tilestored": 8})
+
+    def test_weights_are_worked_out_once_for_all_parts(self):
+        for kernel in ("", "_d64", "_d128"):
+            with self.subTest(kernel=kernel):
+                loops = innermost_loops(object_of("x86-64-avx512_amx", f"attention_flash_bf16x3_f32{kernel}"))
+                exponentials = [loop for loop in loops if sum(mnemonic == "vfmadd213ps" for _, mnemonic, _ in loop) >= 4 * 4]
+                self.assertGreaterEqual(len(exponentials), 1)
+                for loop in exponentials:  # four vectors' polynomials of degree five, or four where that is all
+                    self.assertLessEqual(sum(mnemonic.startswith("vfmadd") for _, mnemonic, _ in loop), 4 * 6)
+
+
 class TilesOfDecoding(unittest.TestCase):
     """With AMX, where many rows read a key: scores of copied keys and of those in place, the output's four sums, and those of values that
     aren't finite stay in registers; the latter two take their operands once. Code for fewer rows sets no tiles up."""

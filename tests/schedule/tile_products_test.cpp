@@ -62,6 +62,31 @@ TEST(TileProducts, KeepSumsInRegistersAndLoadOperandsOnceForAll) {
     EXPECT_EQ(Product(16, 16, 16).calls(), (Calls{{"tile_zero", 1}, {"tile_load", 2}, {"tile_matmul", 1}, {"tile_store", 1}}));
 }
 
+// What one product after the other has too is loaded once; what is wanted again later, and not kept till then, once more.
+TEST(TileProducts, OfSeveralMatricesAreAddedUpOneAfterTheOther) {
+    Product p(32, 32, 32);
+    Func other{"other"};
+    const Var &x = p.x, &y = p.y;
+    const RDom &words = p.words;
+    other(x, y) = cast<uint32_t>(x * y);
+    other.compute_root();
+    const auto sums = [&](const std::vector<std::pair<Func, Func>> &factors) {
+        Func total("total"), result("result");
+        total(x, y) = 0.0f;
+        Expr all = total(x, y);
+        for (const auto &[right, left] : factors)
+            all = vdpbf16ps(all, right(x, words), left(words, y));
+        total(x, y) = all;
+        total.compute_root().bound(x, 0, 32).bound(y, 0, 32).update().reorder(x, y, words);
+        result(x, y) = total(x, y);
+        result.bound(x, 0, 32).bound(y, 0, 32);
+        return calls_of(result);
+    };
+    EXPECT_EQ(sums({{p.b, p.a}, {other, p.a}}), (Calls{{"tile_zero", 4}, {"tile_load", 2 * 6}, {"tile_matmul", 2 * 8}, {"tile_store", 4}}));
+    EXPECT_EQ(sums({{p.b, p.a}, {other, p.a}, {p.b, p.a}}),
+              (Calls{{"tile_zero", 4}, {"tile_load", 2 * 8}, {"tile_matmul", 2 * 12}, {"tile_store", 4}}));
+}
+
 TEST(TileProducts, OfWordsKnownAtRunTimeAreALoop) {
     Param<int> count("count");
     EXPECT_EQ(Product(32, 32, count).calls({count}), (Calls{{"tile_zero", 4}, {"tile_load", 4}, {"tile_matmul", 4}, {"tile_store", 4}}));
