@@ -24,7 +24,7 @@
 #                     75 80 86 89 90, of them from 80 on for tensor cores, and 90a alone for wgmma. Without NVIDIA's ptxas the kernel holds
 #                     PTX for the lowest alone, which the driver compiles when it first runs, and CMake says so
 #   TARGETS names...  CPU classes, best first, the last one x86-64, which runs unchecked: avx512 avx2 x86-64 by default, and for bf16
-#                     avx512_amx avx512_bf16 before them, by flash_bf16x3 avx512_amx
+#                     avx512_amx avx512_bf16 before them, by flash_bf16x3 and flash_bf16x2 avx512_amx
 #
 # On cuda HEAD_DIM is the width of values, too: of kernels for tensor cores 64, 96, 128, 192 or 256, of others up to 256, or 0. There is no
 # POSITION, the term `blocks` and the score `t5` can't be compiled in, and by split_kv a mask must be the same for all heads.
@@ -236,7 +236,7 @@ macro(_attune_check_cpu_kernel)
     if(arg_DTYPE STREQUAL "bf16")
         _attune_default(TARGETS avx512_amx avx512_bf16 avx512 avx2 x86-64)
     endif()
-    if(arg_SCHEDULE STREQUAL "flash_bf16x3")
+    if(arg_SCHEDULE MATCHES "^flash_bf16x[23]$")
         _attune_default(TARGETS avx512_amx avx512 avx2 x86-64)
     endif()
     _attune_default(TARGETS avx512 avx2 x86-64)

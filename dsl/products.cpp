@@ -1,5 +1,8 @@
 #include "dsl/products.h"
 
+#include <utility>
+#include <vector>
+
 #include "dsl/numeric.h"
 #include "dsl/words.h"
 
@@ -80,7 +83,8 @@ Expr Products::add_parts(const Expr &sum, const Term &a, const Term &b) const {
     if (parts == 1) return add(sum, a(0), b(0));
     // From one to the next one factor stays, so that what multiplies tiles loads only the other. (Of the ways to do so, one by which LLVM
     // copies no tile.)
-    constexpr int order[][2] = {{1, 1}, {0, 1}, {0, 2}, {0, 0}, {1, 0}, {2, 0}};
+    using Order = std::vector<std::pair<int, int>>;
+    const Order order = parts == 2 ? Order{{1, 1}, {0, 1}, {0, 0}, {1, 0}} : Order{{1, 1}, {0, 1}, {0, 2}, {0, 0}, {1, 0}, {2, 0}};
     Expr all = sum;
     for (const auto &[of_a, of_b] : order)
         all = add(all, a(of_a), b(of_b));

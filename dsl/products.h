@@ -31,8 +31,8 @@ Halide::Expr round_to_bfloat16(const Halide::Expr &x);
 Halide::Expr cut_to_bfloat16(const Halide::Expr &x);
 
 /** Part `which` of three of the f32 x, which add up to it: numbers of bf16, as f32, the first with its upper eight digits, the second with
- * the next eight or so, rounded, and the third with what is left. Of Inf the first is that and the others are NaN, of NaN one or more are.
- * Digits below 2^-126 may count as 0, as tiles and instructions for bf16 have it. */
+ * the next eight or so, rounded, and the third with what is left. The first two add up to what is a number of f16. Of Inf the first is that
+ * and the others are NaN, of NaN one or more are. Digits below 2^-126 may count as 0, as tiles and instructions for bf16 have it. */
 Halide::Expr part_of_float(const Halide::Expr &x, int which);
 
 /** sum + a0 b0 + a1 b1 for two pairs of bf16, in f32: what one instruction does where there is one. */
@@ -46,10 +46,10 @@ struct Products {
     Add add_pair;        // as add_pair_product
     int multiple = 1;    // what is packed comes in multiples of so many, with zeros past the last term
     Add add_single = {}; // sum + a b, if not as the compiler sees fit: in such an order, and so rounded, as it is written
-    // With pairs: of f32 each number is the sum of three of bf16, by part_of_float(), and a product of two is the sum of six of the
-    // products of their parts; the three that are left out are some 2^-24 of it, 2^-22 at most (as bf16x3 in Henry, Tang and Heinecke,
-    // "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations", arXiv 1904.06376). What is packed is
-    // packed for each.
+    // With pairs: each number is the sum of so many of bf16, by part_of_float(): of f32 three, and a product of two is the sum of six of
+    // the products of their parts; the three that are left out are some 2^-24 of it, 2^-22 at most (as bf16x3 in Henry, Tang and Heinecke,
+    // "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations", arXiv 1904.06376). Of f16 two, and all
+    // four products. What is packed is packed for each.
     int parts = 1;
 
     /** Terms of a sum that are added at once. */
@@ -78,7 +78,7 @@ struct Products {
     Products singles() const { return {false, {}, 1, add_single}; }
     /** sum + the products of the terms of a and b. */
     Halide::Expr add(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b) const;
-    /** The same of all parts that were packed: six products of three each. */
+    /** The same of all parts that were packed. */
     Halide::Expr add_parts(const Halide::Expr &sum, const Term &a, const Term &b) const;
     /** The bits of the largest |term|, as i32: they order as the numbers do, with Inf and NaN on top. */
     Halide::Expr magnitude_bits(const Halide::Expr &packed) const;

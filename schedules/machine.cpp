@@ -14,8 +14,8 @@ Machine machine(const Halide::Target &target, const Halide::Type &dtype) {
     if (target.has_feature(Halide::Target::AVX512_Zen4)) return {"x86-64-avx512_bf16", 16, 32, true, true, dtype.is_bfloat()};
     if (target.has_feature(Halide::Target::AVX512_SapphireRapids) && dtype.is_bfloat())
         return {"x86-64-avx512_amx", 16, 32, true, true, true, true};
-    if (target.has_feature(Halide::Target::AVX512_SapphireRapids) && dtype == Halide::Float(32))
-        return {"x86-64-avx512", 16, 32, true, true, false, false, true};
+    if (target.has_feature(Halide::Target::AVX512_SapphireRapids))
+        return {"x86-64-avx512", 16, 32, true, true, false, false, dtype == Halide::Float(32) ? 3 : dtype == Halide::Float(16) ? 2 : 0};
     if (target.has_feature(Halide::Target::AVX512_Skylake)) return {"x86-64-avx512", 16, 32, true, true, false};
     if (target.has_feature(Halide::Target::AVX2)) return {"x86-64-avx2", 8, 16, true, target.has_feature(Halide::Target::F16C), false};
     return {"x86-64", 4, 16, false, false, false};

@@ -18,7 +18,7 @@ struct Machine {
     bool converts_float16;       // whether one instruction makes f16 of f32, NaN of NaN
     bool bfloat16_pairs;         // whether one instruction adds the products of two pairs of bf16
     bool bfloat16_tiles = false; // whether one multiplies matrices of such pairs (AMX)
-    bool float_tiles = false;    // the same for kernels for f32, which they multiply in parts of bf16
+    int parts_by_tiles = 0;      // of kernels for f32 or f16: numbers of bf16 whose sum is one of theirs, where tiles multiply these
 };
 
 /** Whose schedules a target takes: "x86" or "cuda". Those for CUDA may run as OpenCL too, which needs no GPU. */

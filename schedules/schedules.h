@@ -31,8 +31,10 @@ void reference_add_positions(const dsl::AddPositions &added, const Machine &mach
 namespace x86 {
 
 dsl::Blocking flash_blocking(const Machine &machine, int head_dim, const Halide::Expr &keys);
-/** Of f32, where the machine has tiles of bf16: each number as three of those (dsl::Products). Elsewhere flash_blocking(). */
+/** Of f32, and of f16, where the machine has tiles of bf16: each number as three, or two, of those (dsl::Products). Elsewhere
+ * flash_blocking(). */
 dsl::Blocking flash_bf16x3_blocking(const Machine &machine, int head_dim, const Halide::Expr &keys);
+dsl::Blocking flash_bf16x2_blocking(const Machine &machine, int head_dim, const Halide::Expr &keys);
 void flash_attention(const dsl::Attention &attention, const Machine &machine);
 
 dsl::Blocking materialized_blocking(const Machine &machine, int head_dim, const Halide::Expr &keys);

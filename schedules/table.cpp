@@ -13,8 +13,11 @@ const std::vector<AttentionSchedule> &attention_schedules() {
         {"flash", "x86", "scores of one tile of queries and one block of keys at a time, in cache", x86::flash_blocking,
          x86::flash_attention},
         {"flash_bf16x3", "x86",
-         "flash by tiles (AMX) of bf16, each number of f32 as the sum of three; without tiles, or for bf16, as flash",
+         "flash by tiles (AMX) of bf16, each number of f32 as the sum of three; without tiles, or for other types, as flash",
          x86::flash_bf16x3_blocking, x86::flash_attention},
+        {"flash_bf16x2", "x86",
+         "flash by tiles (AMX) of bf16, each number of f16 as the sum of two; without tiles, or for other types, as flash",
+         x86::flash_bf16x2_blocking, x86::flash_attention},
     };
     return table;
 }

@@ -16,7 +16,7 @@ namespace attune::runtime {
 
 namespace {
 
-constexpr const char *default_schedule = "flash", *tiled_schedule = "flash_bf16x3";
+constexpr const char *default_schedule = "flash";
 constexpr const char *weights_schedule = "vectorized";
 
 Status check_width(const char *name, int64_t width) {
@@ -59,15 +59,19 @@ int64_t most_decoded_queries(const attune_kernel &kernel, const attune_attention
     return by_tiles ? most_queries_by_tiles : most_queries_by_vectors;
 }
 
-// Queries from which on numbers of f32 are multiplied by tiles, as three of bf16 each: what that costs a key and a query once is gained
-// with every other. Under masks there are fewer others, by half under a causal one; channels that fill no tiles are multiplied as zeros.
-// Measured on Granite Rapids. Of few channels it takes longer in any case.
+const char *tiled_schedule(attune_type dtype) {
+    return dtype == ATTUNE_F32 ? "flash_bf16x3" : dtype == ATTUNE_F16 ? "flash_bf16x2" : nullptr;
+}
+
+// Queries from which on numbers are multiplied by tiles, as several of bf16 each: what that costs a key and a query once is gained with
+// every other, and more of f16, which has fewer products. Under masks there are fewer others, by half under a causal one; channels that
+// fill no tiles are multiplied as zeros. Measured on Granite Rapids. Of few channels it takes longer in any case.
 int64_t least_tiled_queries(const attune_attention_plan &plan) {
     constexpr int64_t channels_of_tile = 32, least_channels = 48;
     const bool fills_tiles = plan.head_dim % channels_of_tile == 0 && plan.value_dim % channels_of_tile == 0;
     if (!fills_tiles && std::min(plan.head_dim, plan.value_dim) < least_channels) return std::numeric_limits<int64_t>::max();
     const bool masked = plan.run_time_mask.mask.root.kind != text::MaskKind::none;
-    return (fills_tiles ? 256 : 512) * (masked ? 2 : 1);
+    return (plan.kernel->dtype == ATTUNE_F16 ? 128 : 256) * (fills_tiles ? 1 : 2) * (masked ? 2 : 1);
 }
 
 Status choose_kernel(const attune_attention_desc &desc, attune_attention_plan &plan) {
@@ -75,7 +79,7 @@ Status choose_kernel(const attune_attention_desc &desc, attune_attention_plan &p
         ATTUNE_TRY(take_kernel(desc, plan));
         return check_machine(*plan.kernel);
     }
-    const char *schedule = desc.schedule ? desc.schedule : default_schedule;
+    const char *schedule = desc.schedule ? desc.schedule : default_schedule, *tiled = tiled_schedule(desc.dtype);
     const auto query = [&](const char *name) {
         return KernelQuery{"attention", name, desc.dtype, plan.head_dim, plan.value_dim, desc.cache_dtype == ATTUNE_I8};
     };
@@ -87,8 +91,8 @@ Status choose_kernel(const attune_attention_desc &desc, attune_attention_plan &p
     if (!desc.schedule) {
         find_if_linked(decode_schedule, plan.decode_kernel);
         if (plan.decode_kernel) plan.most_decoded_queries = most_decoded_queries(*plan.decode_kernel, plan);
-        if (desc.dtype == ATTUNE_F32 && cpu_class() == CpuClass::avx512_amx) find_if_linked(tiled_schedule, plan.tiled_kernel);
-    } else if (std::strcmp(schedule, decode_schedule) == 0 || std::strcmp(schedule, tiled_schedule) == 0) {
+        if (tiled && cpu_class() == CpuClass::avx512_amx) find_if_linked(tiled, plan.tiled_kernel);
+    } else if (std::strcmp(schedule, decode_schedule) == 0 || (tiled && std::strcmp(schedule, tiled) == 0)) {
         find_if_linked(default_schedule, plan.steady_kernel);
     }
     return {};

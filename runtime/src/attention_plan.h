@@ -13,7 +13,7 @@ struct attune_attention_plan {
     const attune_kernel *kernel = nullptr;
     const attune_kernel *decode_kernel = nullptr; // where the choice is Attune's, of few queries; nullptr: `kernel` does them, too
     int64_t most_decoded_queries = 0;             // by it, on ATTUNE_CPU
-    const attune_kernel *tiled_kernel = nullptr;  // where the choice is Attune's, of many queries of f32 on a CPU with tiles
+    const attune_kernel *tiled_kernel = nullptr;  // where the choice is Attune's, of many queries of f32 or f16 on a CPU with tiles
     int64_t least_tiled_queries = 0;              // by it
     const attune_kernel *steady_kernel = nullptr; // where `kernel` isn't flash's: what does attention for weights at low temperatures
     int64_t head_dim = 0;

@@ -4,7 +4,7 @@
 // and exponentials work on whole vectors; the second product broadcasts v, whose channels lie side by side. Only queries and outputs are
 // turned.
 //
-// With AMX both products are of tiles, of bf16, and by flash_bf16x3 of f32 as three of bf16 each.
+// With AMX both products are of tiles, of bf16, and by flash_bf16x3 and flash_bf16x2 of f32 and f16, as three and two of bf16.
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
 #include "schedules/x86/loops.h"
@@ -355,12 +355,12 @@ private:
     }
 };
 
-dsl::Blocking blocking_of(const Machine &machine, int head_dim, bool in_parts) {
-    const bool tiled = machine.bfloat16_tiles || in_parts;
-    const Tiles tiles = tuned_tiles(machine, in_parts ? "flash_bf16x3" : "flash", head_dim);
+dsl::Blocking blocking_of(const Machine &machine, int head_dim, int parts) {
+    const bool in_parts = parts > 1, tiled = machine.bfloat16_tiles || in_parts;
+    const Tiles tiles = tuned_tiles(machine, in_parts ? "flash_in_parts" : "flash", head_dim);
     dsl::Products products = machine.bfloat16_pairs || in_parts ? dsl::Products{true, vdpbf16ps} : dsl::Products{};
     if (tiled) products.multiple = tile_words;
-    if (in_parts) products.parts = 3;
+    products.parts = parts;
     dsl::Blocking blocking{tiles.rows_per_tile, tiles.tiles_per_task, tiles.keys_per_block, tiles.keys_per_panel};
     if (machine.float_lanes < tiles.rows_per_tile && !tiled) blocking.first_rows = machine.float_lanes;
     blocking.asks_ahead = true;
@@ -393,10 +393,14 @@ dsl::Blocking blocking_of(const Machine &machine, int head_dim, bool in_parts) {
 
 } // namespace
 
-dsl::Blocking flash_blocking(const Machine &machine, int head_dim, const Halide::Expr &) { return blocking_of(machine, head_dim, false); }
+dsl::Blocking flash_blocking(const Machine &machine, int head_dim, const Halide::Expr &) { return blocking_of(machine, head_dim, 1); }
 
 dsl::Blocking flash_bf16x3_blocking(const Machine &machine, int head_dim, const Halide::Expr &) {
-    return blocking_of(machine, head_dim, machine.float_tiles);
+    return blocking_of(machine, head_dim, machine.parts_by_tiles == 3 ? 3 : 1);
+}
+
+dsl::Blocking flash_bf16x2_blocking(const Machine &machine, int head_dim, const Halide::Expr &) {
+    return blocking_of(machine, head_dim, machine.parts_by_tiles == 2 ? 2 : 1);
 }
 
 void flash_attention(const dsl::Attention &attention, const Machine &machine) { Flash(attention, machine).apply(); }

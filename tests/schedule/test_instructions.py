@@ -168,16 +168,17 @@ class Tiles(unittest.TestCase):
 
 
 class TilesOfNumbersInParts(unittest.TestCase):
-    """Six products of parts take the place of one, of which each keeps one factor of the one before: seven operands for six products, and no
-    tile is copied by way of memory."""
+    """Several products of parts take the place of one, of which each keeps one factor of the one before: of f32 seven operands for six products,
+    of f16 five for four. No tile is copied by way of memory."""
 
     def test_load_one_factor_a_product_and_store_sums_once(self):
-        for kernel, steps in ("", 1), ("_d64", 2), ("_d128", 4):  # of 32 channels; any width is a loop
-            with self.subTest(kernel=kernel):
-                found = mnemonics_of(object_of("x86-64-avx512_amx", f"attention_flash_bf16x3_f32{kernel}"))
+        for kernel, of_parts, steps in (("bf16x3_f32", 6, 1), ("bf16x3_f32_d64", 6, 2), ("bf16x3_f32_d128", 6, 4), ("bf16x2_f16", 4, 1)):
+            with self.subTest(kernel=kernel):  # steps of 32 channels; any width is a loop
+                found = mnemonics_of(object_of("x86-64-avx512_amx", f"attention_flash_{kernel}"))
                 products = 1 + steps  # of the output and of scores
                 count = {mnemonic: found.count(mnemonic) for mnemonic in ("tdpbf16ps", "tileloadd", "tilezero", "tilestored")}
-                self.assertEqual(count, {"tdpbf16ps": 6 * 4 * products, "tileloadd": 7 * 2 * products, "tilezero": 8, "tilestored": 8})
+                self.assertEqual(count, {"tdpbf16ps": of_parts * 4 * products, "tileloadd": (of_parts + 1) * 2 * products,
+                                         "tilezero": 8, "tilestored": 8})
 
     def test_weights_are_worked_out_once_for_all_parts(self):
         for kernel in ("", "_d64", "_d128"):

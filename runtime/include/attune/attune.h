@@ -137,9 +137,9 @@ typedef struct attune_attention_desc {
     const char *mask;            /* textual mask, e.g. "causal & window(256, 0)"; NULL or "none": no mask */
     const char *score;           /* textual score, e.g. "softcap(30) alibi"; NULL or "none": the dot product as it is */
     const char *position;        /* textual position, e.g. "rotary(half, base=500000)", applied to q and k; NULL or "none": as they are */
-    const char *schedule;        /* name; NULL: Attune's choice, "decode" for few queries, "flash" for more, and for many of f32 on a CPU of
-                                    class "avx512_amx" "flash_bf16x3"; on ATTUNE_CUDA "wgmma" for bf16 and f16 on tensor cores of
-                                    capability 9.0, "mma" on others, otherwise "simt" */
+    const char *schedule;        /* name; NULL: Attune's choice, "decode" for few queries, "flash" for more, and for many of f32 or f16 on
+                                    a CPU of class "avx512_amx" "flash_bf16x3" or "flash_bf16x2"; on ATTUNE_CUDA "wgmma" for bf16 and f16
+                                    on tensor cores of capability 9.0, "mma" on others, otherwise "simt" */
     const attune_kernel *kernel; /* a kernel from attune_add_kernel, for `device`, to use instead of the prebuilt ones; or NULL */
     attune_type cache_dtype;     /* ATTUNE_I8: every run has a cache of int8 keys and values; 0: of dtype, where it has one */
     /* ATTUNE_CUDA: every tensor of a run is on the GPU. There a mask is `&` of causal, window, lengths and none, a score softcap and alibi;
