@@ -183,19 +183,20 @@ struct Operands {
     Halide::Func query;       // (row, dim, tile, head, batch): rows side by side; see scaled_query()
     Halide::Func key;         // (dim, key, block, task, head, batch)
     // Only where some may be read in place: where they are.
-    Halide::Func place;       // (block, task, head, batch), by Place
-    Halide::Func panel_place; // u64 (slot, tile, block, head, batch), by key_origin and value_origin: of a panel, or of its copy
-    Halide::Func value_words; // (dim, key, block, task, head, batch): v packed; only where packed keys lie side by side
-    Halide::Func value;       // (dim, key, block, task, head, batch), zero past Dv
-    Halide::Func value_lane;  // (dim, block, task, head, batch): largest bits of |v|, by lane
-    Halide::Func value_bits;  // (block, task, head, batch): over the lanes; at least `infinite_bits` iff some v is Inf or NaN
-    // Only of numbers in parts: the same of k, and for each key (key, block, task, head, batch), where some isn't finite.
-    Halide::Func key_lane, key_bits, each_key_bits;
-    Halide::RDom key_steps, key_words;
+    Halide::Func place;            // (block, task, head, batch), by Place
+    Halide::Func panel_place;      // u64 (slot, tile, block, head, batch), by key_origin and value_origin: of a panel, or of its copy
+    Halide::Func value_words;      // (dim, key, block, task, head, batch): v packed; only where packed keys lie side by side
+    Halide::Func value;            // (dim, key, block, task, head, batch), zero past Dv
+    Halide::Func value_lane;       // (dim, block, task, head, batch): largest bits of |v|, by lane
+    Halide::Func value_bits;       // (block, task, head, batch): over the lanes; at least `infinite_bits` iff some v is Inf or NaN
     Halide::RDom value_steps;      // (vector, key)
     Halide::RDom given_steps;      // the same, of values in place; update 1 of value_lane where values_may_be_in_place
     int value_lanes = 1;           // of value_lane
     Halide::Expr stored_value_dim; // of v: Dv in whole steps; where it isn't compiled in, also in whole vectors that are looked at
+    // Only of numbers in parts: as value_lane and value_bits, of k, and for each key (key, block, task, head, batch), where some isn't
+    // finite.
+    Halide::Func key_lane, key_bits, each_key_bits;
+    Halide::RDom key_steps, key_words;
     static constexpr int32_t infinite_bits = 0x7f800000;
     bool keys_may_be_in_place = false, values_may_be_in_place = false; // as their copies would
     /** The address (u64) of the block's first key, or 0 where all are copied, and that of its value; the first of the block's keys (i32)

@@ -24,15 +24,6 @@ bool has_words(const AttentionInputs &in, const Blocking &blocking) {
            can_prove(in.head_dim % (products.depth() * blocking.value_lanes) == 0);
 }
 
-// What an operand has of something that depends on the part, if it has several: for each of them something of its own, so that code for one
-// doesn't work out the others.
-Expr of_part(const Products &products, const std::function<Expr(int)> &one) {
-    Expr all = one(products.parts - 1);
-    for (int i = products.parts - 2; i >= 0; i--)
-        all = select(part == i, one(i), all);
-    return all;
-}
-
 // What the product takes of q or k at d: a channel, or two as a pair: where they aren't words, d and d + half of them. They are numbers of
 // bf16 already unless a position came in. Past an odd D there are zeros.
 Expr packed_channel(const AttentionInputs &in, const Blocking &blocking, const Func &x, const Expr &d, const Expr &token,
@@ -76,6 +67,14 @@ Expr element_of(const Expr &packed_key_of_panel, const Expr &width, const Expr &
     return cast<int64_t>(packed_key_of_panel) * cast<int64_t>(width) + cast<int64_t>(d);
 }
 
+// The largest of what a Func has for each of some lanes.
+Expr over_lanes(const Func &lane_bits, int lanes) {
+    Expr all = 0;
+    for (int lane = 0; lane < lanes; lane++)
+        all = max(all, lane_bits(lane, block, task, head, batch));
+    return all;
+}
+
 // Integers order |v| as floats do, with Inf and NaN on top, and no floating-point assumption can hide a NaN from them. Where the copies
 // hold no such values, v is looked at where the caller has it.
 void declare_value_bits(Operands &o, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges,
@@ -102,10 +101,7 @@ void declare_value_bits(Operands &o, const AttentionInputs &in, const Blocking &
         const Expr in_place = read_in_place(value(o.given_steps), place[Operands::value_origin]);
         lane_bits() = max(lane_bits(), blocking.products.magnitude_bits(in_place));
     }
-    Expr all = 0;
-    for (int lane = 0; lane < step; lane++)
-        all = max(all, o.value_lane(lane, block, task, head, batch));
-    o.value_bits(block, task, head, batch) = all;
+    o.value_bits(block, task, head, batch) = over_lanes(o.value_lane, step);
 }
 
 // Which keys of the block aren't finite, if any: of one that isn't the first part says so.
@@ -123,10 +119,7 @@ void declare_key_bits(Operands &o, const AttentionInputs &in, const Blocking &bl
     const auto lane_bits = [&]() -> Halide::FuncRef { return o.key_lane(each, block, task, head, batch); };
     lane_bits() = 0;
     lane_bits() = max(lane_bits(), bits(o.key_steps.x * lanes + each, o.key_steps.y));
-    Expr all = 0;
-    for (int lane = 0; lane < lanes; lane++)
-        all = max(all, o.key_lane(lane, block, task, head, batch));
-    o.key_bits(block, task, head, batch) = all;
+    o.key_bits(block, task, head, batch) = over_lanes(o.key_lane, lanes);
     o.key_words = RDom(0, words, "key_words");
     o.key_words.where(o.key_bits(block, task, head, batch) >= Operands::infinite_bits);
     const auto of_key = [&]() -> Halide::FuncRef { return o.each_key_bits(key, block, task, head, batch); };
@@ -183,18 +176,14 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
     o.value = Func("value_block"), o.value_lane = Func("value_lane"), o.value_bits = Func("value_bits");
 
     const Expr query = query_of(in, blocking, row);
-    const auto in_parts = [&](std::vector<Halide::Var> place) {
-        if (products.parts > 1) place.push_back(part);
-        return place;
-    };
-    o.query_lines(in_parts({dim, row, tile, head, batch})) = of_part(products, [&](int which) {
+    o.query_lines(products.at({dim, row, tile, head, batch}, part)) = of_part(products, [&](int which) {
         const auto channel = [&](const Expr &channel) {
             const Expr x = in.query_channel(channel, query, head, batch);
             return products.parts > 1 ? x * query_scale(in, blocking) : x;
         };
         return packed_channel(in, blocking, in.query, dim, query, head, channel, which);
     });
-    o.query(in_parts({row, dim, tile, head, batch})) =
+    o.query(products.at({row, dim, tile, head, batch}, part)) =
         scaled_query(in, blocking, o.query_lines(products.at({dim, row, tile, head, batch}, part)));
 
     const int vector = blocking.value_lanes;
@@ -210,22 +199,29 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
     auto source = [&](const Expr &k) { return min(Halide::likely(block * keys + k), in.keys - 1); };
     const auto of_task = [&](const Expr &begin, int count) { return is_of_task(ranges, begin - slack, count - 1 + 2 * slack); };
     const auto channel_of_key = [&](const Expr &channel) { return in.key_channel(channel, source(key), head, batch); };
-    o.key(in_parts({dim, key, block, task, head, batch})) = defined_if(
+    o.key(products.at({dim, key, block, task, head, batch}, part)) = defined_if(
         of_task(block * keys + key, 1) && is_copied(o.keys_may_be_in_place, Operands::first_copied_key), of_part(products, [&](int which) {
             return packed_channel(in, blocking, in.key, dim, source(key), head / in.heads_per_group, channel_of_key, which);
         }));
-    o.value_words(in_parts({dim, key, block, task, head, batch})) = of_part(products, [&](int which) {
+    o.value_words(products.at({dim, key, block, task, head, batch}, part)) = of_part(products, [&](int which) {
         const Expr packed = packed_value(in, blocking, padded_value_dim, source, key, which);
         return together > 1 && products.parts == 1 ? finite_pair(packed) : packed;
     });
     const Expr value = o.value_words(products.at({dim, key, block, task, head, batch}, part));
     const Expr first = block * keys + key / together * (together * depth);
-    o.value(in_parts({dim, key, block, task, head, batch})) =
+    o.value(products.at({dim, key, block, task, head, batch}, part)) =
         defined_if(of_task(first, together * depth) && is_copied(o.values_may_be_in_place, Operands::first_copied_value), value);
     declare_value_bits(o, in, blocking, ranges, source);
     if (products.parts > 1) declare_key_bits(o, in, blocking, ranges);
     if (o.place.defined()) declare_panel_place(o, in, blocking, panels);
     return o;
+}
+
+Expr of_part(const Products &products, const std::function<Expr(int)> &one) {
+    Expr all = one(products.parts - 1);
+    for (int i = products.parts - 2; i >= 0; i--)
+        all = select(part == i, one(i), all);
+    return all;
 }
 
 Expr packed_key(const AttentionInputs &in, const Blocking &blocking, const Operands &o, const Expr &slot, const Expr &begin,

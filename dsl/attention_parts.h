@@ -43,6 +43,10 @@ Halide::Expr asking_ahead(const AttentionInputs &in, const Blocking &blocking, c
  * it and nothing changes scores, at temperatures at which none is larger for it. */
 Halide::Expr scored_by_exponent(const AttentionInputs &in, const Blocking &blocking);
 
+/** What is something of its own for each part of numbers, on the axis `part`, if there are several: so that code for one part doesn't work
+ * out the others. */
+Halide::Expr of_part(const Products &products, const std::function<Halide::Expr(int)> &one);
+
 /** What q is multiplied with where it isn't rounded: by scaled_query(), or before it is taken into parts. */
 Halide::Expr query_scale(const AttentionInputs &in, const Blocking &blocking);
 

@@ -123,18 +123,14 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
         return exp2_half_to_bfloat16(score(key) * of_exponent(BlockState::row_scale) - of_exponent(BlockState::row_reference));
     };
     auto number_weight = [&](const Expr &key) { return weight_in_block(in, blocking, score(key), over_all(b.maximum)); };
-    const Expr of_listed = key < listed(panels, Panels::listed_count) * packed_keys;
-    if (products.parts > 1) {
-        Expr all;
-        for (int i = products.parts - 1; i >= 0; i--) {
-            const Expr one = products.pack([&](int nth) { return part_of_float(number_weight(2 * key + nth), i); });
-            all = all.defined() ? select(part == i, one, all) : one;
-        }
-        b.weight(row, key, tile, block, head, batch, part) = defined_if(of_listed, all);
-    } else {
-        const Expr weighed = products.pairs ? products.pack([&](int nth) { return pair_weight(2 * key + nth); }) : number_weight(key);
-        b.weight(row, key, tile, block, head, batch) = defined_if(of_listed, weighed);
-    }
+    auto packed_weight = [&](int nth_part) {
+        if (!products.pairs) return number_weight(key);
+        return products.pack([&](int nth) {
+            const Expr k = 2 * key + nth;
+            return products.rounds() ? pair_weight(k) : part_of_float(number_weight(k), nth_part);
+        });
+    };
+    weight(key, part) = defined_if(key < listed(panels, Panels::listed_count) * packed_keys, of_part(products, packed_weight));
 
     b.sum_slots = slots("sum_slots", products.depth() * sums_apart);
     by_lane(b.lane_sum, lane) = 0.0f;

@@ -212,24 +212,28 @@ private:
             turned_values();
         else
             copied(values);
-        Func lane_bits = o.value_lane;
-        const Var each = lane_bits.args()[0];
-        lane_bits.bound_extent(each, o.value_lanes).vectorize(each);
-        Halide::Stage bits = lane_bits.update().reorder(each, o.value_steps.x, o.value_steps.y).vectorize(each);
-        if (is_const(Halide::Internal::simplify(o.value_steps.x.extent()))) bits.unroll(o.value_steps.x);
+        lanes_of_bits(o.value_lane, o.value_lanes);
+        unrolled_bits(o.value_lane, 0, o.value_steps);
         if (o.key_bits.defined()) {
             for (Func f : {o.key_lane, o.key_bits, o.each_key_bits})
                 per_block(f);
-            Func key_lane = o.key_lane, of_key = o.each_key_bits;
-            const Var lane_of_key = key_lane.args()[0];
-            key_lane.bound_extent(lane_of_key, lanes).vectorize(lane_of_key);
-            key_lane.update().reorder(lane_of_key, o.key_steps.x, o.key_steps.y).vectorize(lane_of_key);
+            lanes_of_bits(o.key_lane, lanes);
+            bits_of(o.key_lane, 0, o.key_steps);
+            Func of_key = o.each_key_bits;
             of_key.bound_extent(key, a.blocking.keys_of_panels()).vectorize(key, lanes);
             of_key.update().reorder(o.key_words, key);
         }
-        if (!o.values_may_be_in_place) return;
-        Halide::Stage given = lane_bits.update(1).reorder(each, o.given_steps.x, o.given_steps.y).vectorize(each);
-        if (is_const(Halide::Internal::simplify(o.given_steps.x.extent()))) given.unroll(o.given_steps.x);
+        if (o.values_may_be_in_place) unrolled_bits(o.value_lane, 1, o.given_steps);
+    }
+
+    static void lanes_of_bits(Func by_lane, int count) { by_lane.bound_extent(by_lane.args()[0], count).vectorize(by_lane.args()[0]); }
+    static Halide::Stage bits_of(Func by_lane, int update, const Halide::RDom &steps) {
+        const Var each = by_lane.args()[0];
+        return by_lane.update(update).reorder(each, steps.x, steps.y).vectorize(each);
+    }
+    static void unrolled_bits(const Func &by_lane, int update, const Halide::RDom &steps) {
+        Halide::Stage bits = bits_of(by_lane, update, steps);
+        if (is_const(Halide::Internal::simplify(steps.x.extent()))) bits.unroll(steps.x);
     }
 
     // Whole lines of some keys, and then, of each channel, these keys.

@@ -67,9 +67,7 @@ private:
     void visit(const Store *op) override {
         if (op->name != func || !op->value.type().is_scalar()) return;
         // What several products share has a name.
-        Expr value = op->value;
-        if (value.as<Let>()) value = substitute_in_all_lets(value);
-        value = substitute(enclosing.lets, value);
+        const Expr value = substitute(enclosing.lets, substitute_in_all_lets(op->value));
         std::vector<Product::Factors> factors;
         for (const Call *sum = product_of(value); sum; sum = product_of(sum->args[0])) {
             factors.insert(factors.begin(), {loaded(sum->args[2]), loaded(sum->args[1])});
@@ -147,6 +145,31 @@ Expr load_sum(const std::string &name) {
 Stmt store_sum(const std::string &name, const Expr &value) {
     return Store::make(name, value, whole_tile, Halide::Parameter(), const_true(tile_elements), ModulusRemainder());
 }
+
+// Statements one after the other, and names that hold from there on.
+class Steps {
+public:
+    void add(const Stmt &s) { steps.push_back({"", Expr(), s}); }
+    void name(const std::string &name, const Expr &value) { steps.push_back({name, value, Stmt()}); }
+    Stmt all() const {
+        Stmt rest;
+        for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+            if (step->value.defined())
+                rest = LetStmt::make(step->name, step->value, rest);
+            else
+                rest = rest.defined() ? Block::make(step->statement, rest) : step->statement;
+        }
+        return rest;
+    }
+
+private:
+    struct Step {
+        std::string name;
+        Expr value;
+        Stmt statement;
+    };
+    std::vector<Step> steps;
+};
 
 // Makes loops over single terms and elements of sums those over tiles.
 class TileSums : public IRMutator {
@@ -305,31 +328,6 @@ private:
             add_product(nth_product, first, steps);
         return steps.all();
     }
-
-    // Statements one after the other, and names that hold from there on.
-    class Steps {
-    public:
-        void add(const Stmt &s) { steps.push_back({"", Expr(), s}); }
-        void name(const std::string &name, const Expr &value) { steps.push_back({name, value, Stmt()}); }
-        Stmt all() const {
-            Stmt rest;
-            for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-                if (step->value.defined())
-                    rest = LetStmt::make(step->name, step->value, rest);
-                else
-                    rest = rest.defined() ? Block::make(step->statement, rest) : step->statement;
-            }
-            return rest;
-        }
-
-    private:
-        struct Step {
-            std::string name;
-            Expr value;
-            Stmt statement;
-        };
-        std::vector<Step> steps;
-    };
 
     static bool is_same(const Load *one, const Load *other) { return one->name == other->name && equal(one->index, other->index); }
     bool is_new(size_t nth_product, const Load *Product::Factors::*of) const {
