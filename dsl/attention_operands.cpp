@@ -20,7 +20,7 @@ namespace {
 // its copy does.
 bool has_words(const AttentionInputs &in, const Blocking &blocking) {
     const Products &products = blocking.products;
-    return products.pairs && products.multiple == 1 && in.query.type().is_bfloat() && in.key.type().is_bfloat() && !in.positioning &&
+    return products.pairs && in.query.type().is_bfloat() && in.key.type().is_bfloat() && !in.positioning &&
            can_prove(in.head_dim % (products.depth() * blocking.value_lanes) == 0);
 }
 
@@ -69,8 +69,8 @@ Expr element_of(const Expr &packed_key_of_panel, const Expr &width, const Expr &
 
 // The largest of what a Func has for each of some lanes.
 Expr over_lanes(const Func &lane_bits, int lanes) {
-    Expr all = 0;
-    for (int lane = 0; lane < lanes; lane++)
+    Expr all = lane_bits(0, block, task, head, batch);
+    for (int lane = 1; lane < lanes; lane++)
         all = max(all, lane_bits(lane, block, task, head, batch));
     return all;
 }
@@ -90,9 +90,10 @@ void declare_value_bits(Operands &o, const AttentionInputs &in, const Blocking &
     only_keys_of_task(o.value_steps, ranges, block * blocking.keys_per_block + o.value_steps.y * depth - slack, copied ? 2 * slack : 1);
     if (o.values_may_be_in_place) o.value_steps.where(o.value_steps.y >= o.place(block, task, head, batch)[Operands::first_copied_value]);
     const Expr channel = min(o.value_steps.x * step + each, in.value_dim - 1);
-    const Expr given = as_float(in.value(channel, source(o.value_steps.y), head / in.heads_per_group, batch));
-    lane_bits() = 0;
-    lane_bits() = max(lane_bits(), copied ? blocking.products.magnitude_bits(value(o.value_steps)) : magnitude_bits(given));
+    const Expr given = in.value(channel, source(o.value_steps.y), head / in.heads_per_group, batch);
+    const Expr bits = copied ? blocking.products.magnitude_bits(value(o.value_steps)) : magnitude(given);
+    lane_bits() = cast(bits.type(), 0);
+    lane_bits() = max(lane_bits(), bits);
     if (o.values_may_be_in_place) {
         const auto place = o.place(block, task, head, batch);
         o.given_steps = RDom(0, steps, 0, blocking.keys_of_panels(), "given_steps");
@@ -101,7 +102,8 @@ void declare_value_bits(Operands &o, const AttentionInputs &in, const Blocking &
         const Expr in_place = read_in_place(value(o.given_steps), place[Operands::value_origin]);
         lane_bits() = max(lane_bits(), blocking.products.magnitude_bits(in_place));
     }
-    o.value_bits(block, task, head, batch) = over_lanes(o.value_lane, step);
+    const Expr largest = over_lanes(o.value_lane, step);
+    o.value_bits(block, task, head, batch) = copied ? largest : magnitude_bits(as_float(Halide::reinterpret(given.type(), largest)));
 }
 
 // Which keys of the block aren't finite, if any: of one that isn't the first part says so.
@@ -190,6 +192,9 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
     o.stored_value_dim =
         is_const(padded_value_dim) ? padded_value_dim : Halide::Internal::simplify((padded_value_dim + vector - 1) / vector * vector);
     o.value_lanes = can_prove(o.stored_value_dim % vector == 0) ? vector : blocking.value_step;
+    // Where the caller's own are looked at, twice as many numbers of 16 bits are a vector.
+    const bool half_as_wide = together > 1 && in.value.type().bits() == 16;
+    if (half_as_wide && can_prove(o.stored_value_dim % (2 * vector) == 0)) o.value_lanes = 2 * vector;
     declare_places(o, in, blocking);
     const auto is_copied = [&](bool may_lie, Operands::Place first) {
         return may_lie ? key >= o.place(block, task, head, batch)[first] : Halide::Internal::const_true();

@@ -54,6 +54,11 @@ Expr strict_multiply(const Expr &a, const Expr &b) { return intrinsic(Call::stri
 
 Expr magnitude_bits(const Expr &x) { return Halide::reinterpret<int32_t>(x) & 0x7fffffff; }
 
+Expr magnitude(const Expr &x) {
+    const Halide::Type bits = Halide::UInt(x.type().bits(), x.type().lanes());
+    return Halide::reinterpret(bits, x) & (bits.max() >> 1);
+}
+
 Expr branch(const Expr &condition, const Expr &then, const Expr &otherwise) {
     return intrinsic(Call::if_then_else, then.type(), {condition, then, otherwise});
 }

@@ -213,7 +213,8 @@ private:
         else
             copied(values);
         lanes_of_bits(o.value_lane, o.value_lanes);
-        unrolled_bits(o.value_lane, 0, o.value_steps);
+        const Halide::Stage value_bits = unrolled_bits(o.value_lane, 0, o.value_steps);
+        if (a.blocking.values_together > 1) by_pages(value_bits); // else copies are looked at
         if (o.key_bits.defined()) {
             for (Func f : {o.key_lane, o.key_bits, o.each_key_bits})
                 per_block(f);
@@ -231,9 +232,10 @@ private:
         const Var each = by_lane.args()[0];
         return by_lane.update(update).reorder(each, steps.x, steps.y).vectorize(each);
     }
-    static void unrolled_bits(const Func &by_lane, int update, const Halide::RDom &steps) {
+    static Halide::Stage unrolled_bits(const Func &by_lane, int update, const Halide::RDom &steps) {
         Halide::Stage bits = bits_of(by_lane, update, steps);
         if (is_const(Halide::Internal::simplify(steps.x.extent()))) bits.unroll(steps.x);
+        return bits;
     }
 
     // Whole lines of some keys, and then, of each channel, these keys.
@@ -291,7 +293,7 @@ private:
             Func asked = a.ahead.asked;
             asked.compute_at(panels).bound_extent(asked.args()[0], 1).update(0).unscheduled();
             asked.update(1).unscheduled();
-            if (!tiled()) by_pages(asked.update(1)); // beside tiles it wasn't measured
+            by_pages(asked.update(1));
             if (a.ahead.block_ahead.defined()) per_slot(a.ahead.block_ahead);
         }
         if (a.blocking.scores_in_memory) return;
