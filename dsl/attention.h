@@ -219,7 +219,10 @@ struct MemoryAhead {
 struct Scores {
     Halide::Func dot;             // (row, lane, slot, tile, block, head, batch); only where they aren't made in place
     Halide::Func relative_window; // (distance, tile, block, head, batch): what of `relative` the tile x block needs
-    Halide::Func masked;          // (row, slot key, tile, block, head, batch), in stages: see below
+    // (row, which, tile, block, head, batch): the soft cap, and its reciprocal. In memory, of each row, since what is the same for all is
+    // held in registers through the products, which have none left.
+    Halide::Func cap_in_memory;
+    Halide::Func masked; // (row, slot key, tile, block, head, batch), in stages: see below
     enum Stage { multiply, remultiply, scale, cap, relative, bias, own, attend, intervals };
     struct Update {
         Stage stage;

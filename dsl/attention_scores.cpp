@@ -47,7 +47,7 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
         return r;
     };
     Scores s;
-    s.dot = Func("dot"), s.relative_window = Func("relative_window"), s.masked = Func("score");
+    s.dot = Func("dot"), s.relative_window = Func("relative_window"), s.masked = Func("score"), s.cap_in_memory = Func("cap");
     s.dims = RDom(0, blocking.products.packed(in.head_dim), "dims");
     auto at = [&](const Expr &slot_key) -> Halide::FuncRef { return s.masked(row, slot_key, tile, block, head, batch); };
     auto stored = [&](const RDom &r) -> Halide::FuncRef { return at(r.y * panel_keys + r.x); };
@@ -112,17 +112,20 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
         at(at_term) = branch(terms.y == 0, 0.0f, at(at_term)) + q * select(channel < in.head_dim, k, 0.0f);
         s.updates.push_back({Scores::remultiply, terms});
     }
+    const Expr use_cap = in.softcap > 0.0f, use_relative = in.use_relative != 0, use_bias = in.use_bias != 0;
     // Pairs of q that are rounded don't have the scale. A factor in each stage that follows, 1 where it isn't the first, would be held in a
     // register through the products, of which those of 128 channels have none left.
     if (products.rounds()) {
-        const RDom scale = all_keys("scale_keys", in.changes_scores());
+        const RDom scale = all_keys("scale_keys", in.changes_scores() && !use_cap);
         stored(scale) = stored(scale) * abs(in.scale);
         s.updates.push_back({Scores::scale, scale});
     }
 
-    const Expr use_cap = in.softcap > 0.0f, use_relative = in.use_relative != 0, use_bias = in.use_bias != 0;
     const RDom cap = all_keys("cap_keys", use_cap);
-    stored(cap) = softcap(stored(cap), in.softcap);
+    const auto in_memory = [&](const Expr &which) { return s.cap_in_memory(row, which, tile, block, head, batch); };
+    const Cap own_cap(in.softcap);
+    s.cap_in_memory(row, which, tile, block, head, batch) = select(which == 0, own_cap.size, own_cap.reciprocal);
+    stored(cap) = softcap(products.rounds() ? stored(cap) * abs(in.scale) : stored(cap), {in_memory(0), in_memory(1)});
     s.updates.push_back({Scores::cap, cap});
 
     declare_relative_window(s, in, blocking);

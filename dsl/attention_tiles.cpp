@@ -135,7 +135,7 @@ void Builder::declare_scores() {
     const Cell at = cell(row, key, block);
     score() = t.dot(row, key, block, tile, head, batch) * in.scale;
     RDom cap = once_if(in.softcap > 0.0f, "cap");
-    score() = softcap(score(), in.softcap + cast<float>(cap));
+    score() = softcap(score(), Cap(in.softcap + cast<float>(cap)));
     RDom alibi = once_if(items.use_alibi != 0, "alibi");
     Expr apart = abs(at.query + alibi + t.item(int(AttentionTiles::offset), batch) - at.key);
     score() = score() - t.slope(at.head) * cast<float>(apart);

@@ -23,7 +23,7 @@ void declare_scores(AttentionWeights &w, const AttentionInputs &in) {
     w.dot(token, key, head, batch) = 0.0f;
     w.dot(token, key, head, batch) += w.query(token, w.dims, head, batch) * in.key_channel(w.dims, key, head, batch);
     Expr dot = w.dot(token, key, head, batch);
-    w.score(token, key, head, batch) = branch(in.softcap > 0.0f, softcap(dot, select(in.softcap > 0.0f, in.softcap, 1.0f)), dot);
+    w.score(token, key, head, batch) = branch(in.softcap > 0.0f, softcap(dot, Cap(in.softcap)), dot);
 
     w.allowed(token, key, head, batch) = in.mask ? select(in.mask->allows(cell), 0, -1) : Expr(0);
     // -1 stays: the compiled-in mask has ruled the cell out.

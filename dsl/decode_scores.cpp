@@ -160,7 +160,7 @@ void declare_decode_scores(Decode &d) {
     }
 
     const RDom cap = steps_of(d, "cap_steps", in.softcap > 0.0f);
-    at(cap) = softcap(at(cap), in.softcap);
+    at(cap) = softcap(at(cap), Cap(in.softcap));
 
     const RDom relative = tensor_keys("relative_steps", in.use_relative != 0);
     const Cell apart = cell(relative);

@@ -119,15 +119,18 @@ Expr natural_log(const Expr &x) {
     return select(finite, log, strict_equal(x, 0.0f), masked_score(), x);
 }
 
-Expr softcap(const Expr &x, const Expr &c) {
-    // tanh(y) = (1 - e) / (1 + e) with e = 2^(-2 |y| log2 e), odd in y.
-    Expr y = abs(x) / c;
+Cap::Cap(const Expr &c) : size(clamp(c, 1.2e-38f, 8e37f)), reciprocal(1.0f / size) {}
+
+Expr softcap(const Expr &x, const Cap &cap) {
+    // tanh(y) = (1 - e) / (1 + e) with e = 2^(-2 |y| log2 e), odd in y. One division, which takes as long as half of all else.
+    Expr y = abs(x) * cap.reciprocal;
     Expr e = exp2_scaled(-y, 2.8853900817779268f);
-    Expr magnitude = c * ((1.0f - e) / (1.0f + e));
+    Expr magnitude = (1.0f - e) / (1.0f + e);
     // Below 0.01 the difference 1 - e loses digits: there tanh(y) = y - y^3 / 3 + 2 y^5 / 15.
-    Expr small = c * (y * horner(y * y, {1.0f, -1.0f / 3, 2.0f / 15}));
-    Expr capped = select(strict_less(y, 0.01f), small, magnitude);
-    return select(strict_less(x, 0.0f), -capped, capped);
+    Expr small = y * horner(y * y, {1.0f, -1.0f / 3, 2.0f / 15});
+    const Expr sign = Halide::reinterpret<uint32_t>(x) & Expr(0x80000000u);
+    const Expr tanh = select(strict_less(y, 0.01f), small, magnitude);
+    return cap.size * Halide::reinterpret<float>(Halide::reinterpret<uint32_t>(tanh) | sign);
 }
 
 Expr raised(const Expr &base, const Expr &exponent) { return exp(exponent * log(base)); }

@@ -52,8 +52,16 @@ Halide::Expr exp2_scaled_to_bfloat16(const Halide::Expr &x, const Halide::Expr &
 /** ln x for x >= 0, in f32: -inf for 0, +inf for +inf, NaN for NaN. */
 Halide::Expr natural_log(const Halide::Expr &x);
 
+/** A cap c > 0 and 1 / c, both normal numbers. */
+struct Cap {
+    Halide::Expr size, reciprocal;
+
+    Cap(const Halide::Expr &size, const Halide::Expr &reciprocal) : size(size), reciprocal(reciprocal) {}
+    explicit Cap(const Halide::Expr &c);
+};
+
 /** c tanh(x / c) for c > 0 (soft capping, Gemma 2, arXiv 2408.00118, section 2); NaN for NaN. */
-Halide::Expr softcap(const Halide::Expr &x, const Halide::Expr &c);
+Halide::Expr softcap(const Halide::Expr &x, const Cap &cap);
 
 /** base^exponent for base > 0, in f64: within some 1e-15 times |exponent ln base|. CUDA's own function is a call, which no kernel is to
  * make. */

@@ -18,7 +18,7 @@ protected:
     }
 
     Halide::Param<float> c;
-    Elementwise softcap{GetParam(), [this](const Halide::Expr &x) { return dsl::softcap(x, c); }};
+    Elementwise softcap{GetParam(), [this](const Halide::Expr &x) { return dsl::softcap(x, dsl::Cap(c)); }};
 };
 
 INSTANTIATE_TEST_SUITE_P(Targets, Softcap, ::testing::ValuesIn(runnable_targets()), target_in_test_name);
