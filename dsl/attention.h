@@ -120,6 +120,11 @@ struct Blocking {
     Halide::Expr task_of(const Halide::Expr &tile) const;
 
     Halide::Expr panels_per_block() const { return keys_per_block / keys_per_panel; }
+    /** Keys that share a counter of dropout with one of a panel, wherever that begins. */
+    int kept_per_panel() const {
+        const int of_counter = Dropout::keys_of_counter;
+        return (keys_per_panel + 2 * (of_counter - 1)) / of_counter * of_counter;
+    }
     /** Keys from a block's first on that its panels may hold: see first_panel_key(). */
     Halide::Expr keys_of_panels() const { return keys_per_block + keys_per_panel; }
 };
@@ -245,10 +250,14 @@ struct BlockState {
     Halide::Func weight;       // (row, slot key, tile, block, head, batch): e^((s - maximum) / T), packed; of pairs sqrt 2 times that
     Halide::Func lane_sum;     // (row, lane, tile, block, head, batch): of the weights as packed
     Halide::Func sum;          // (row, tile, block, head, batch)
-    Halide::Func kept;         // (row, slot key, tile, block, head, batch): dropout's 1 or 0; only where some stage reads it
-    Halide::Func output;       // (row, dim, tile, block, head, batch): sum of weight * v
+    // (row, place, tile, block, head, batch): dropout's 1 or 0, only where some stage reads it: for each slot Blocking::kept_per_panel() of
+    // keys, from the one on that the panel's first shares a counter with.
+    Halide::Func kept;
+    Halide::Func kept_weight; // as weight, 0 where dropped: with dropout, and only where products of tiles are added up in memory
+    Halide::Func output;      // (row, dim, tile, block, head, batch): sum of weight * v
     Halide::RDom unchanged_slots, maximum_slots, sum_slots, lanes, sum_lanes; // the first where maxima_with_scores
-    // The stages of `output`, in order. All v finite, a stage for each part of the rows; that and dropout; some v Inf or NaN.
+    // The stages of `output`, in order. All v finite, a stage for each part of the rows; that and dropout, where kept_weight doesn't have
+    // it; some v Inf or NaN.
     std::vector<Halide::RDom> finite_keys;
     Halide::RDom dropped_keys, careful_keys;
     enum Exponent { row_scale, row_reference };

@@ -14,6 +14,24 @@ using Halide::RDom;
 
 namespace {
 
+// Which key of the sequence the panel listed at a slot begins with.
+Expr first_key(const Blocking &blocking, const Panels &panels, const Expr &slot) {
+    return block * blocking.keys_per_block + listed_key(blocking, panels, slot);
+}
+
+// Of whole counters of the generator, each of whose words is a key's: so that where four are made one after the other, the compiler makes
+// their counter's words once. (Not where a branch is between them: a schedule specializes.)
+void declare_kept(BlockState &b, const AttentionInputs &in, const Blocking &blocking, const Panels &panels, const Expr &asked) {
+    const int of_counter = Dropout::keys_of_counter, of_panel = blocking.kept_per_panel() / of_counter;
+    const Expr slot = key / of_counter / of_panel, nth = key / of_counter % of_panel, begin = first_key(blocking, panels, slot);
+    const Cell cell{batch, head, query_of(in, blocking, row), (begin / of_counter + nth) * of_counter + key % of_counter};
+    // The last has keys of the panel only where that doesn't begin with a counter's first.
+    const Expr counters = select(asked, listed(panels, Panels::listed_count) * of_panel, 0);
+    const Expr has_keys = nth * of_counter < begin % of_counter + blocking.keys_per_panel;
+    b.kept(row, key, tile, block, head, batch) =
+        defined_if(key / of_counter < counters && has_keys, select(in.dropout.used(), in.dropout.keeps(cell), 1.0f));
+}
+
 // Sum of weight * v. Weight 0 times a finite value is 0, so the mask needs no look there. Where a value isn't finite it does:
 // 0 * NaN is NaN.
 void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels,
@@ -28,28 +46,48 @@ void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &bl
     auto value = [&](const Expr &slot, const Expr &x, const Expr &part) { return packed_value(blocking, operands, panels, slot, x, part); };
 
     const Expr dropout = in.dropout.used();
-    const Cell cell{batch, head, query_of(in, blocking, row),
-                    block * blocking.keys_per_block + listed_key(blocking, panels, key / panel_keys) + key % panel_keys};
-    Expr bits = operands.value_bits(block, blocking.task_of(tile), head, batch);
-    Expr all_finite = bits < Operands::infinite_bits;
+    const Expr bits = operands.value_bits(block, blocking.task_of(tile), head, batch);
+    const Expr all_finite = bits < Operands::infinite_bits;
     // Where values aren't finite, all keys are kept rather than not asked about: a branch between a product and its addition would keep
     // them from being fused, as those of the other stages are.
-    const Expr asked = select(dropout || !all_finite, listed(panels, Panels::listed_count) * panel_keys, 0);
-    b.kept(row, key, tile, block, head, batch) = defined_if(key < asked, branch(dropout, in.dropout.keeps(cell), 1.0f));
+    declare_kept(b, in, blocking, panels, dropout || !all_finite);
+    const auto kept_at = [&](const Expr &slot, const Expr &nth) {
+        const Expr place = slot * blocking.kept_per_panel() + first_key(blocking, panels, slot) % Dropout::keys_of_counter + nth;
+        return b.kept(row, place, tile, block, head, batch);
+    };
     // Copies that hold finite values alone are multiplied in any case.
     const bool apart = blocking.values_together > 1;
     const Expr multiplied = apart ? Halide::Internal::const_true() : all_finite;
-    b.dropped_keys = keys("dropped_keys", multiplied && dropout, depth), b.careful_keys = keys("careful_keys", !all_finite, 1);
+    // What multiplies tiles has weights without the dropped ones in memory; else these are left out as they are multiplied.
+    const bool dropped_before = blocking.scores_in_memory;
+    const Expr dropped_meanwhile = dropped_before ? Halide::Internal::const_false() : dropout;
+    b.dropped_keys = keys("dropped_keys", multiplied && dropped_meanwhile, depth), b.careful_keys = keys("careful_keys", !all_finite, 1);
+    if (dropped_before) {
+        const int packed_keys = panel_keys / depth;
+        const auto without_dropped = [&](int part) {
+            return products.pack([&](int which) {
+                const Expr kept = kept_at(key / packed_keys, key % packed_keys * depth + which);
+                return select(strict_equal(kept, 0.0f), 0.0f, products.unpack(weight_at(key, part), which));
+            });
+        };
+        const Expr all = select(dropout, listed(panels, Panels::listed_count) * packed_keys, 0);
+        b.kept_weight(products.at({row, key, tile, block, head, batch}, part)) = defined_if(key < all, of_part(products, without_dropped));
+    }
+    const auto multiplied_weight = [&](const Expr &k, int part) -> Expr {
+        const Expr weight = weight_at(k, part);
+        return dropped_before ? select(dropout, b.kept_weight(products.at({row, k, tile, block, head, batch}, part)), weight) : weight;
+    };
     auto output = [&]() -> Halide::FuncRef { return b.output(row, dim, tile, block, head, batch); };
     output() = 0.0f;
     for (const SlotsOfRows &slots : slots_of_rows(blocking, panels)) {
         RDom r(0, panel_keys / depth, 0, blocking.panels_per_block(), "finite_keys_" + std::to_string(b.finite_keys.size()));
-        r.where(slots.begin <= r.y && r.y < select(multiplied && !dropout, slots.end, 0));
+        r.where(slots.begin <= r.y && r.y < select(multiplied && !dropped_meanwhile, slots.end, 0));
         r.where(slots.rows);
         const int at_once = blocking.values_at_once;
         if (blocking.few_keys > 0) r.where(r.x / at_once * (at_once * depth) < keys_left(blocking, ranges, panels, r.y));
         output() = products.add_parts(
-            output(), [&](int part) { return weight_at(slot_key(r, depth), part); }, [&](int part) { return value(r.y, r.x, part); });
+            output(), [&](int part) { return multiplied_weight(slot_key(r, depth), part); },
+            [&](int part) { return value(r.y, r.x, part); });
         b.finite_keys.push_back(r);
     }
     // The second key of a pair first, as the instruction for pairs adds them up.
@@ -57,12 +95,13 @@ void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &bl
     const Expr in_panel = products.pairs ? clamp(nth + 1 - 2 * (nth % 2), 0, panel_keys - 1) : nth;
     Expr dropped = slot_key(b.dropped_keys, depth), careful = slot * panel_keys + in_panel;
     auto dropped_weight = [&](int part) {
-        return products.pack(
-            [&](int which) { return products.unpack(weight_at(dropped, part), which) * at(b.kept, dropped * depth + which); });
+        return products.pack([&](int which) {
+            return products.unpack(weight_at(dropped, part), which) * kept_at(b.dropped_keys.y, b.dropped_keys.x * depth + which);
+        });
     };
     output() = products.add_parts(output(), dropped_weight, [&](int part) { return value(b.dropped_keys.y, b.dropped_keys.x, part); });
 
-    Expr kept = at(b.kept, careful);
+    Expr kept = kept_at(slot, in_panel);
     Expr weight = products.number([&](int part) { return weight_at(careful / depth, part); }, careful % depth) * kept;
     if (!apart) {
         Expr careful_value = products.unpack(value(slot, in_panel / depth, 0), in_panel % depth);
@@ -85,7 +124,8 @@ BlockState block_state(const AttentionInputs &in, const Blocking &blocking, cons
     BlockState b;
     b.lane_maximum = Func("lane_maximum"), b.maximum = Func("block_maximum"), b.weight = Func("weight");
     b.exponent = Func("exponent");
-    b.lane_sum = Func("lane_sum"), b.sum = Func("block_sum"), b.kept = Func("kept"), b.output = Func("block_output");
+    b.lane_sum = Func("lane_sum"), b.sum = Func("block_sum"), b.kept = Func("kept"), b.kept_weight = Func("kept_weight"),
+    b.output = Func("block_output");
     auto slots = [&](const char *name, int lanes) { return listed_keys(blocking, panels, name, Halide::Internal::const_true(), lanes); };
     auto score = [&](const Expr &k) { return scores.masked(row, k, tile, block, head, batch); };
     auto weight = [&](const Expr &k, const Expr &part) { return b.weight(products.at({row, k, tile, block, head, batch}, part)); };

@@ -11,9 +11,10 @@ struct Product {
     Expr high, low;
 };
 
+// The lower half by itself: of one product of 64 bits for both, LLVM takes vectors apart and puts them together again.
 Product multiply(const Expr &a, uint32_t b) {
-    Expr wide = cast<uint64_t>(a) * Expr(uint64_t(b));
-    return {cast<uint32_t>(wide >> 32), cast<uint32_t>(wide & Expr(uint64_t(0xffffffff)))};
+    const Expr wide = cast<uint64_t>(a) * Expr(uint64_t(b));
+    return {cast<uint32_t>(wide >> 32), a * Expr(b)};
 }
 
 } // namespace
@@ -32,10 +33,10 @@ Words philox(const Words &counter, const std::array<Expr, 2> &key) {
 Expr Dropout::used() const { return threshold != cast<uint32_t>(0); }
 
 Expr Dropout::keeps(const Cell &cell) const {
-    const Words words =
-        philox({cast<uint32_t>(cell.key / 4), cast<uint32_t>(cell.query), cast<uint32_t>(cell.head), cast<uint32_t>(cell.batch)},
-               {seed_low, seed_high});
-    Expr which = cell.key % 4;
+    const Words words = philox(
+        {cast<uint32_t>(cell.key / keys_of_counter), cast<uint32_t>(cell.query), cast<uint32_t>(cell.head), cast<uint32_t>(cell.batch)},
+        {seed_low, seed_high});
+    Expr which = cell.key % keys_of_counter;
     Expr word = select(which == 0, words[0], which == 1, words[1], which == 2, words[2], words[3]);
     return select(word < threshold, 0.0f, 1.0f);
 }

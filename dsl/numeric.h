@@ -27,9 +27,11 @@ Halide::Expr strict_add(const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr strict_subtract(const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr strict_multiply(const Halide::Expr &a, const Halide::Expr &b);
 
-/** The bits of |x| as an integer: they order as |x| does, with Inf and NaN on top, and no floating-point assumption can hide a NaN. Of f32;
- * and those of any type, which are those of |x| there again when they are reinterpreted, unsigned. */
+/** The bits of |x|, of f32, as an integer: they order as |x| does, with Inf and NaN on top, and no floating-point assumption can hide a
+ * NaN. */
 Halide::Expr magnitude_bits(const Halide::Expr &x);
+
+/** The same of any type, as unsigned integers of its size. */
 Halide::Expr magnitude(const Halide::Expr &x);
 
 /** `then` where the scalar condition holds, else `otherwise`, as a branch: only one side is computed. */

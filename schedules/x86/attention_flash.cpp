@@ -322,7 +322,7 @@ private:
         Func weight = p.weight, kept = p.kept, output = p.output;
         per_tile(weight), per_tile(kept);
         weight.bound_extent(key, packed(a.blocking.keys_per_block));
-        kept.bound_extent(key, a.blocking.keys_per_block);
+        kept.bound_extent(key, a.blocking.panels_per_block() * a.blocking.kept_per_panel());
         const Var slot("slot"), in_slot("in_slot");
         vectorize(weight, row, true);
         if (a.blocking.sums_with_weights) weight.split(key, slot, in_slot, packed(a.blocking.keys_per_panel), TailStrategy::RoundUp);
@@ -332,7 +332,14 @@ private:
             const Var which = exponent.args()[1];
             exponent.bound(which, 0, 2).bound_extent(row, rows).reorder(row, which).vectorize(row, lanes).unroll(row).unroll(which);
         }
-        kept.vectorize(row, lanes).unroll(row).never_partition_all();
+        kept.never_partition_all();
+        by_counters(kept, a.inputs.dropout, lanes);
+        if (tiled()) {
+            Func kept_weight = p.kept_weight;
+            per_tile(kept_weight);
+            kept_weight.bound_extent(key, packed(a.blocking.keys_per_block)).never_partition_all();
+            vectorize(kept_weight, row, true);
+        }
 
         // What a step of the merge takes is in registers until then: all loops but those over keys are unrolled.
         output.compute_at(a.fold.state, a.fold.merge.y).store_in(Halide::MemoryType::Register);

@@ -49,8 +49,9 @@ void softmax_and_output(const dsl::Attention &a, int lanes) {
     Func output = p.output, state = a.fold.state, lane_maximum = p.lane_maximum, lane_sum = p.lane_sum;
     lane_maximum.update().reorder(row, lane, p.maximum_slots.x, p.maximum_slots.y).vectorize(row, lanes);
     lane_sum.update().reorder(row, lane, p.sum_slots.x, p.sum_slots.y).vectorize(row, lanes);
-    for (Func f : {p.weight, p.kept})
-        f.bound_extent(row, a.blocking.rows_per_tile).vectorize(row, lanes);
+    Func weight = p.weight, kept = p.kept;
+    weight.bound_extent(row, a.blocking.rows_per_tile).vectorize(row, lanes);
+    by_counters(kept.bound_extent(row, a.blocking.rows_per_tile), a.inputs.dropout, lanes);
     const Var dims("dims"), in_dims("in_dims");
     std::vector<Halide::RDom> stages = p.finite_keys;
     stages.push_back(p.dropped_keys);

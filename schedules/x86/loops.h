@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "dsl/axes.h"
+#include "dsl/dropout.h"
 #include "dsl/row_chunks.h"
 
 namespace attune::schedules::x86 {
@@ -14,6 +15,13 @@ inline void rows_innermost(Halide::Func f, int stage, const Halide::RDom &keys, 
     for (int i = 0; i < keys.dimensions(); i++)
         order.emplace_back(keys[i]);
     f.update(stage).reorder(order).vectorize(dsl::axes::row, lanes);
+}
+
+/** What dropout keeps: keys that share a counter one after the other, and so their counter's words made once. */
+inline void by_counters(Halide::Func kept, const dsl::Dropout &dropout, int lanes) {
+    const Halide::Var counter("counter"), of_counter("of_counter"), in_row("in_row"), &row = dsl::axes::row;
+    kept.split(dsl::axes::key, counter, of_counter, dsl::Dropout::keys_of_counter).split(row, row, in_row, lanes);
+    kept.reorder(in_row, of_counter, row, counter).vectorize(in_row).unroll(of_counter).specialize(dropout.used());
 }
 
 /** The updates of what is summed up by lane, over a row: lanes in vectors of `lanes`, side by side. */

@@ -4,8 +4,7 @@
 #include <vector>
 
 #include "dsl/prefetch.h"
-#include "dsl/words.h"
-#include "schedules/stride.h"
+#include "schedules/x86/pair_products.h"
 
 namespace attune::schedules::x86 {
 
@@ -22,84 +21,6 @@ namespace {
 
 constexpr int word_bytes = 4, tile_row_bytes = 64, tile_elements = tile_rows * tile_columns;
 
-[[noreturn]] void refuse(const std::string &func, const std::string &what) {
-    throw Halide::CompileError("attune: products of tiles: " + func + " " + what);
-}
-
-/** A statement that adds products to an element of a Func, and what encloses it. */
-struct Product {
-    struct Factors {
-        const Load *a = nullptr, *b = nullptr;
-    };
-    std::vector<const For *> loops; // outermost first
-    std::map<std::string, Expr> lets;
-    const Store *store = nullptr;
-    std::vector<Factors> factors; // one after the other
-    Expr value;                   // that is stored, which holds the factors
-};
-
-// Finds the store of a scalar sum, and of products that are added to it, in a stage of the Func.
-class FindProduct : public IRVisitor {
-public:
-    explicit FindProduct(const std::string &func) : func(func) {}
-    Product found;
-
-private:
-    using IRVisitor::visit;
-    const std::string &func;
-    Product enclosing;
-
-    static const Load *loaded(const Expr &operand) {
-        const Expr *elements = dsl::words_source(operand);
-        return (elements ? *elements : operand).as<Load>();
-    }
-
-    void visit(const For *op) override {
-        enclosing.loops.push_back(op);
-        IRVisitor::visit(op);
-        enclosing.loops.pop_back();
-    }
-    void visit(const LetStmt *op) override {
-        enclosing.lets[op->name] = Halide::Internal::substitute(enclosing.lets, op->value);
-        op->body.accept(this);
-        enclosing.lets.erase(op->name);
-    }
-    void visit(const Store *op) override {
-        if (op->name != func || !op->value.type().is_scalar()) return;
-        // What several products share has a name.
-        const Expr value = substitute(enclosing.lets, substitute_in_all_lets(op->value));
-        std::vector<Product::Factors> factors;
-        for (const Call *sum = product_of(value); sum; sum = product_of(sum->args[0])) {
-            factors.insert(factors.begin(), {loaded(sum->args[2]), loaded(sum->args[1])});
-            if (!factors.front().a || !factors.front().b) refuse(func, "multiplies what isn't loaded from memory");
-        }
-        if (factors.empty()) return;
-        found = enclosing;
-        found.store = op, found.value = value, found.factors = factors;
-    }
-    static const Call *product_of(const Expr &sum) {
-        const Call *call = sum.as<Call>();
-        return call && call->name == "dpbf16ps" ? call : nullptr;
-    }
-};
-
-/** An index with a constant stride for each of some variables. */
-class Affine {
-public:
-    Affine(const Product &product, const Expr &index) : index(substitute(product.lets, index)) {}
-
-    /** As stride_of(). */
-    Expr stride(const std::string &variable) const {
-        const Expr stride = stride_of(index, variable);
-        return stride.defined() ? simplify(stride) : stride;
-    }
-    /** The index with variables set. */
-    Expr at(const std::map<std::string, Expr> &values) const { return simplify(substitute(values, index)); }
-
-private:
-    Expr index;
-};
-
 // Of words, or of other elements.
 Expr bytes(const Expr &elements, int element_bytes = word_bytes) { return simplify(cast<int64_t>(elements) * element_bytes); }
 
@@ -107,9 +28,10 @@ Expr short_constant(int value) { return make_const(Int(16), value); }
 
 // `nth`: of those of the same tile. LLVM takes calls of the same address for one, and would hold its tile in a register that others need,
 // or in memory: each time another part of the address is left to the offset.
-Expr load_tile(const Load *load, const Expr &first, const Expr &stride, int nth) {
-    const int element_bytes = load->type.bytes();
-    const Expr buffer = Variable::make(Handle(), load->name);
+Expr load_tile(const Product::Operand &operand, const Expr &first, const Expr &stride, int nth) {
+    const int element_bytes = operand.load->type.bytes();
+    Expr buffer = Variable::make(Handle(), operand.load->name);
+    if (operand.instead) buffer = select(operand.condition, Variable::make(Handle(), operand.instead->name), buffer);
     const int64_t further = int64_t(nth) * tile_row_bytes;
     const Expr pointer = nth == 0 ? buffer : Halide::reinterpret(Handle(), Halide::reinterpret<uint64_t>(buffer) + Expr(uint64_t(further)));
     return Call::make(BFloat(16, 2 * tile_elements), "tile_load",
@@ -175,16 +97,19 @@ private:
 class TileSums : public IRMutator {
 public:
     TileSums(const std::string &func, const Product &product)
-        : func(func), product(product), sum(product, product.store->index), a(product, product.factors.front().a->index),
-          b(product, product.factors.front().b->index) {
+        : func(func), product(product), sum(product, product.store->index), a(product, product.factors.front().a.load->index),
+          b(product, product.factors.front().b.load->index) {
         for (const For *loop : product.loops)
             classify(loop);
         if (!row || !column || !word || !is_matrix(a, row, column) || !is_matrix(b, word, row) || (blocks && !is_matrix(a, row, blocks)))
-            refuse(func, "isn't a product of two matrices whose words, and columns, lie side by side");
+            refuse_product(func, "isn't a product of two matrices whose words, and columns, lie side by side");
         more_words = further_words();
-        for (const Product::Factors &f : product.factors)
-            if (!lies_as(f.a, product.factors.front().a, a) || !lies_as(f.b, product.factors.front().b, b))
-                refuse(func, "adds products of matrices that don't lie alike");
+        for (const Product::Factors &f : product.factors) {
+            if (!lies_as(f.a.load, product.factors.front().a.load, a) || !lies_as(f.b.load, product.factors.front().b.load, b))
+                refuse_product(func, "adds products of matrices that don't lie alike");
+            if (differs_within(f.a) || differs_within(f.b))
+                refuse_product(func, "takes one of two matrices for some products and the other for others");
+        }
         rows = tiles_of(row, tile_rows), columns_of_block = tiles_of(column, tile_columns);
         columns = columns_of_block * (blocks ? tiles_of(blocks, 1) : 1);
     }
@@ -220,15 +145,15 @@ private:
 
     void classify(const For *loop) {
         const Expr moved = sum.stride(loop->name);
-        if (!moved.defined()) refuse(func, "is stored at no constant distance");
+        if (!moved.defined()) refuse_product(func, "is stored at no constant distance");
         if (is_const_zero(moved)) {
-            if (is_one(a, loop, word_bytes / product.factors.front().a->type.bytes())) word = loop;
+            if (is_one(a, loop, word_bytes / product.factors.front().a.load->type.bytes())) word = loop;
         } else if (is_const_one(moved) && is_one(b, loop)) {
             column = loop;
         } else {
             const Expr of_b = b.stride(loop->name);
             const For *&is = of_b.defined() && !is_const_zero(of_b) ? blocks : row;
-            if (is) refuse(func, "has more loops over rows, or blocks of columns, than one of each");
+            if (is) refuse_product(func, "has more loops over rows, or blocks of columns, than one of each");
             is = loop;
         }
     }
@@ -241,6 +166,13 @@ private:
         }
         return load->type == first->type;
     }
+    // Whether which matrix an operand is loaded from differs within a tile.
+    bool differs_within(const Product::Operand &operand) const {
+        if (!operand.instead) return false;
+        for (const For *loop : {row, column, word, blocks, more_words})
+            if (loop && expr_uses_var(operand.condition, loop->name)) return true;
+        return false;
+    }
     static bool is_one(const Affine &index, const For *loop, int one = 1) {
         const Expr stride = index.stride(loop->name);
         return stride.defined() && is_const(stride, one);
@@ -252,7 +184,7 @@ private:
     }
     int tiles_of(const For *loop, int of_tile) const {
         const auto extent = as_const_int(simplify(loop->extent));
-        if (!extent || *extent % of_tile != 0) refuse(func, "has a loop that isn't over whole tiles");
+        if (!extent || *extent % of_tile != 0) refuse_product(func, "has a loop that isn't over whole tiles");
         return int(*extent / of_tile);
     }
     // The loop over terms that goes on where the words end, in both matrices.
@@ -260,7 +192,7 @@ private:
         for (const For *loop : product.loops) {
             const Expr of_sum = sum.stride(loop->name), of_a = a.stride(loop->name), of_b = b.stride(loop->name);
             if (loop == word || !is_const_zero(of_sum) || !of_a.defined() || !of_b.defined()) continue;
-            const int word_stride = word_bytes / product.factors.front().a->type.bytes();
+            const int word_stride = word_bytes / product.factors.front().a.load->type.bytes();
             const Expr apart_in_b = of_b - cast(of_b.type(), b.stride(word->name)) * cast(of_b.type(), word->extent);
             const bool goes_on =
                 is_const_zero(simplify(of_a - cast(of_a.type(), word->extent) * word_stride)) && is_const_zero(simplify(apart_in_b));
@@ -290,24 +222,25 @@ private:
     }
 
     Stmt visit(const IfThenElse *op) override {
-        if (op->else_case.defined()) refuse(func, "has products of which some are others under a condition");
+        if (op->else_case.defined()) refuse_product(func, "has products of which some are others under a condition");
         return IfThenElse::make(substitute(product.lets, op->condition), mutate(op->then_case));
     }
 
     Stmt visit(const Evaluate *op) override {
         const Expr address = dsl::asked_address(op);
-        if (!address.defined() || made) refuse(func, "does something else among its products");
+        if (!address.defined() || made) refuse_product(func, "does something else among its products");
         asked.push_back({op, substitute(product.lets, address)});
         for (const For *loop : {row, column})
-            if (expr_uses_var(asked.back().address, loop->name)) refuse(func, "asks for other memory with each row or column");
+            if (expr_uses_var(asked.back().address, loop->name)) refuse_product(func, "asks for other memory with each row or column");
         return Evaluate::make(0);
     }
 
     Stmt visit(const Store *op) override {
-        if (op != product.store) refuse(func, "stores something else among its products");
+        if (op != product.store) refuse_product(func, "stores something else among its products");
         made = true;
         const Expr words = this->words(), steps = simplify(words / tile_words);
-        if (const auto count = as_const_int(words); count && *count % tile_words != 0) refuse(func, "has words that fill no whole tiles");
+        if (const auto count = as_const_int(words); count && *count % tile_words != 0)
+            refuse_product(func, "has words that fill no whole tiles");
         if (const auto count = as_const_int(steps)) {
             std::vector<Stmt> all;
             for (int i = 0; i < int(*count); i++)
@@ -329,12 +262,14 @@ private:
         return steps.all();
     }
 
-    static bool is_same(const Load *one, const Load *other) { return one->name == other->name && equal(one->index, other->index); }
-    bool is_new(size_t nth_product, const Load *Product::Factors::*of) const {
+    static bool is_same(const Product::Operand &one, const Product::Operand &other) {
+        return one.load->name == other.load->name && equal(one.load->index, other.load->index);
+    }
+    bool is_new(size_t nth_product, Product::Operand Product::Factors::*of) const {
         return nth_product == 0 || !is_same(product.factors[nth_product].*of, product.factors[nth_product - 1].*of);
     }
     // How often what a product has was loaded before, and not kept.
-    int loaded_before(size_t nth_product, const Load *Product::Factors::*of) const {
+    int loaded_before(size_t nth_product, Product::Operand Product::Factors::*of) const {
         int times = 0;
         for (size_t i = 0; i < nth_product; i++)
             times += is_new(i, of) && is_same(product.factors[i].*of, product.factors[nth_product].*of);
@@ -351,11 +286,11 @@ private:
         auto operand = [&](char which, int i) {
             return Variable::make(BFloat(16, 2 * tile_elements), func + ".operand." + which + std::to_string(i));
         };
-        auto load = [&](const Expr &operand, const Load *Product::Factors::*of, const std::map<std::string, Expr> &place,
+        auto load = [&](const Expr &operand, Product::Operand Product::Factors::*of, const std::map<std::string, Expr> &place,
                         const Expr &stride) {
-            const Load *from = factors.*of;
+            const Product::Operand &from = factors.*of;
             steps.name(operand.as<Variable>()->name,
-                       load_tile(from, Affine(product, from->index).at(place), stride, loaded_before(nth_product, of)));
+                       load_tile(from, Affine(product, from.load->index).at(place), stride, loaded_before(nth_product, of)));
         };
         const bool new_a = is_new(nth_product, &Product::Factors::a), new_b = is_new(nth_product, &Product::Factors::b);
         auto multiply = [&](int r, int c, bool first_of_row, bool first_of_column) {
@@ -427,13 +362,12 @@ private:
     const std::string &func;
 
     Stmt visit(const For *op) override {
-        FindProduct find(func);
-        op->accept(&find);
-        if (!find.found.store) return op;
-        const Expr moved = Affine(find.found, find.found.store->index).stride(op->name);
+        const std::optional<Product> found = find_product(op, func);
+        if (!found) return op;
+        const Expr moved = Affine(*found, found->store->index).stride(op->name);
         if (!moved.defined() || !is_const_zero(moved)) return IRMutator::visit(op);
         any = true;
-        return TileSums(func, find.found).of(op);
+        return TileSums(func, *found).of(op);
     }
 };
 

@@ -55,6 +55,17 @@ TEST_P(Softcap, EndsAtTheCap) {
     EXPECT_EQ(y[4], 0.0f);
 }
 
+// Also where 1 / c is no normal number.
+TEST_P(Softcap, TakesTheSmallestAndTheLargestOfCaps) {
+    c.set(1e-40f);
+    for (float y : softcap({0.0f, 1.0f, -1.0f}))
+        EXPECT_LE(std::abs(y), 1.2e-38f);
+    c.set(3e38f);
+    const std::vector<float> x = {0.0f, 1.0f, 7.0f, -50.0f, 1e30f}, y = softcap(x);
+    for (size_t i = 0; i < x.size(); i++)
+        EXPECT_NEAR(y[i], x[i], 1e-6f * std::abs(x[i]));
+}
+
 TEST_P(Softcap, IsNanForEveryNan) {
     c.set(30.0f);
     const std::vector<float> x = all_kinds_of_nan(), y = softcap(x);

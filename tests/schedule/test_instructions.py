@@ -115,6 +115,17 @@ class Products(unittest.TestCase):
                         self.assertTrue(any(self.count(multiply_add, loop) % width == 0 for loop in plain),
                                         f"no loop of a multiple of {width} multiply-adds without spills")
 
+    def test_of_scores_touch_no_stack(self):
+        """What stages beside them multiply by is held in registers through all loops if it is one number: one too many, and a sum of these is
+        stored in each pass."""
+        for machine, dtype, multiply_add in PRODUCTS:
+            for kernel in ("", "_d64", "_d128"):
+                with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
+                    loops, _ = self.loops_of_products(machine, dtype, multiply_add, kernel)
+                    scores = [loop for loop in loops if any(mnemonic.startswith("prefetch") for _, mnemonic, _ in loop)]
+                    self.assertGreaterEqual(len(scores), 1)
+                    self.assertFalse([instruction for loop in scores for instruction in loop if touches_stack_with_vectors(instruction)])
+
     def test_leave_their_sums_in_registers(self):
         """Where Halide gives sums the memory of another array, they are stored after each loop, and read again. (With AVX2 those of dropped
         keys, whose weights are multiplied first, may go by way of the stack.)"""
@@ -469,6 +480,20 @@ class Rounding(unittest.TestCase):
                 self.assert_takes_one_instruction(machine, f"{kernel}_vectorized_bf16")
             for width in ("", "_d64", "_d128"):
                 self.assert_takes_one_instruction(machine, f"attention_flash_bf16{width}")
+
+
+class Dropout(unittest.TestCase):
+    # Ten rounds of two products, which take two instructions each; of some that are the same for all rows, one number is multiplied.
+    MOST_PRODUCTS = 40
+
+    def test_makes_the_words_of_a_counter_once_for_its_keys(self):
+        for machine, kernel in [("x86-64-avx512", "attention_flash_f32_d64"), ("x86-64-avx2", "attention_flash_f32_d64"),
+                                ("x86-64-avx512_amx", "attention_flash_bf16_d64")]:
+            with self.subTest(machine=machine):
+                loops = [[mnemonic for _, mnemonic, _ in loop].count("vpmuludq") for loop in innermost_loops(object_of(machine, kernel))]
+                products = [count for count in loops if count >= 8]
+                self.assertEqual(len(products), 1, "loops that make words")
+                self.assertLessEqual(products[0], self.MOST_PRODUCTS)
 
 
 class Pairs(unittest.TestCase):
