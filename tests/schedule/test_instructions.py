@@ -2,7 +2,6 @@
 
 The two products of flash attention must be loops of multiply-adds whose accumulators stay in registers, and what the ARCHIVEs hold for
 plain x86-64 must run on any x86-64."""
-import functools
 import json
 import pathlib
 import re
@@ -11,8 +10,10 @@ import sys
 import tempfile
 import unittest
 
+from machine_code import Disassembler, touches_stack_with_vectors
+
 OPTIONS = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
-OBJDUMP, AR, KERNELS, TUNED = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4])
+CODE, AR, KERNELS, TUNED = Disassembler(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4])
 ARCHIVES = [pathlib.Path(path).resolve() for path in sys.argv[5:OPTIONS]]
 
 AVX2 = "x86-64-linux-sse41-avx-f16c-fma-avx2"
@@ -33,60 +34,10 @@ BEYOND_SSE2 = re.compile(
     r"|round[ps][sd]|insertps|extractps|p(insr|extr)[bdq]|pmov[sz]x|pmul(ld|dq)|p(min|max)(s[bd]|u[wd])|packusdw|ptest|pcmp(eqq|gtq|[ei]str)"
     r"|popcnt|lzcnt|andn[lq]?$|bextr|mulx|(sar|shl|shr|ror)x")
 WIDE_REGISTER = re.compile(r"%[yz]mm|%k[0-7]")
-INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\t(\S+) *(.*)$", re.MULTILINE)
-
-
-def disassembly(path, *options):
-    return subprocess.run([OBJDUMP, "-d", "--no-show-raw-insn", *options, str(path)], check=True, capture_output=True, text=True).stdout
-
-
-def mnemonics_of(path):
-    return [found[2] for found in INSTRUCTION.finditer(disassembly(path))]
-
-
-def mnemonics_by_function(path):
-    parts = re.split(r"^[0-9a-f]+ <(.*)>:$", disassembly(path), flags=re.MULTILINE)
-    return {name: [found[2] for found in INSTRUCTION.finditer(text)] for name, text in zip(parts[1::2], parts[2::2])}
-
-
-def offences(path, mnemonic, operand=None):
-    """The first lines whose mnemonic or operands match: each mnemonic is looked at once, and the lines only where there is an offence."""
-    text = disassembly(path)
-    bad = {found for found in {found[2] for found in INSTRUCTION.finditer(text)} if mnemonic.match(found)}
-    if not bad and not (operand and operand.search(text)):
-        return []
-    return [found[0] for found in INSTRUCTION.finditer(text) if found[2] in bad or (operand and operand.search(found[3]))][:3]
-
-
-@functools.cache
-def loops_and_what_follows(path):
-    """The body of every loop that holds no other jump back, and the 32 instructions after it, as (address, mnemonic, operands) of each."""
-    loops = []
-    for section in disassembly(path).split("Disassembly of section")[1:]: # addresses count from each one's start
-        instructions = [(int(found[1], 16), found[2], found[3]) for found in INSTRUCTION.finditer(section)]
-        place = {address: i for i, (address, _, _) in enumerate(instructions)}
-        last_jump = -1
-        for i, (address, mnemonic, operands) in enumerate(instructions):
-            target = re.match(r"([0-9a-f]+) <", operands) if mnemonic.startswith("j") else None
-            if target is None or int(target[1], 16) > address:
-                continue
-            start = place[int(target[1], 16)]
-            if start > last_jump:
-                loops.append((instructions[start:i + 1], instructions[i + 1:i + 33]))
-            last_jump = i
-    return loops
-
-
-def innermost_loops(path):
-    return [loop for loop, _ in loops_and_what_follows(path)]
 
 
 def object_of(machine, kernel):
     return KERNELS / f"attune_{kernel}-{FEATURES[machine]}-user_context-large_buffers-no_runtime.o"
-
-
-def touches_stack_with_vectors(instruction):
-    return re.search(r"\(%rsp|\(%rbp", instruction[2]) is not None and re.search(r"%[xyz]mm", instruction[2]) is not None
 
 
 class Products(unittest.TestCase):
@@ -97,7 +48,7 @@ class Products(unittest.TestCase):
         tiles = json.loads((TUNED / f"{machine}.json").read_text())["flash"]
         tiles = tiles.get("head_dim " + kernel.removeprefix("_d"), tiles["any"])
         vectors = tiles["rows_per_tile"] // FLOAT_LANES[machine]
-        loops = [loop for loop in innermost_loops(path)
+        loops = [loop for loop in CODE.innermost_loops(path)
                  if self.count(multiply_add, loop) >= vectors * min(tiles["keys_per_panel"], tiles["value_step"])]
         return loops, {vectors * tiles["keys_per_panel"], vectors * tiles["value_step"]}
 
@@ -135,7 +86,7 @@ class Products(unittest.TestCase):
                 with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
                     loops, widths = self.loops_of_products(machine, dtype, multiply_add, kernel)
                     path, width = object_of(machine, f"attention_flash_{dtype}{kernel}"), min(widths)
-                    for loop, following in loops_and_what_follows(path):
+                    for loop, following in CODE.loops_and_what_follows(path):
                         drops = machine == "x86-64-avx2" and any(mnemonic == "vmulps" for _, mnemonic, _ in loop)
                         if loop in loops and not drops:
                             stores = [operands for _, _, operands in following[:2 * width] if stored.match(operands)]
@@ -158,11 +109,11 @@ class Tiles(unittest.TestCase):
         for kernel, steps in ("", 1), ("_d64", 2), ("_d128", 4):  # of 32 channels; any width is a loop
             with self.subTest(kernel=kernel):
                 path = object_of("x86-64-avx512_amx", f"attention_flash_bf16{kernel}")
-                found = mnemonics_of(path)
+                found = CODE.mnemonics_of(path)
                 products = 4 + 4 * steps  # of the output and of scores
                 count = {mnemonic: found.count(mnemonic) for mnemonic in ("tdpbf16ps", "tileloadd", "tilezero", "tilestored")}
                 self.assertEqual(count, {"tdpbf16ps": products, "tileloadd": products, "tilezero": 8, "tilestored": 8})
-                loops = [[mnemonic for _, mnemonic, _ in loop] for loop in innermost_loops(path)]
+                loops = [[mnemonic for _, mnemonic, _ in loop] for loop in CODE.innermost_loops(path)]
                 loops = [loop for loop in loops if "tdpbf16ps" in loop]
                 self.assertGreaterEqual(len(loops), 1)  # those of scores may lie in a loop with others
                 for loop in loops:
@@ -173,7 +124,7 @@ class Tiles(unittest.TestCase):
         vectors = 2 * 32  # of rows, and keys, of a panel
         for kernel in ("", "_d64", "_d128"):
             with self.subTest(kernel=kernel):
-                found = mnemonics_of(object_of("x86-64-avx512_amx", f"attention_flash_bf16{kernel}"))
+                found = CODE.mnemonics_of(object_of("x86-64-avx512_amx", f"attention_flash_bf16{kernel}"))
                 stores = [i for i, mnemonic in enumerate(found) if mnemonic == "tilestored"]
                 self.assertGreaterEqual(max(found[i:i + 2 * vectors].count("vmaxps") for i in stores), vectors)
 
@@ -185,7 +136,7 @@ class TilesOfNumbersInParts(unittest.TestCase):
     def test_load_one_factor_a_product_and_store_sums_once(self):
         for kernel, of_parts, steps in (("bf16x3_f32", 6, 1), ("bf16x3_f32_d64", 6, 2), ("bf16x3_f32_d128", 6, 4), ("bf16x2_f16", 4, 1)):
             with self.subTest(kernel=kernel):  # steps of 32 channels; any width is a loop
-                found = mnemonics_of(object_of("x86-64-avx512_amx", f"attention_flash_{kernel}"))
+                found = CODE.mnemonics_of(object_of("x86-64-avx512_amx", f"attention_flash_{kernel}"))
                 products = 1 + steps  # of the output and of scores
                 count = {mnemonic: found.count(mnemonic) for mnemonic in ("tdpbf16ps", "tileloadd", "tilezero", "tilestored")}
                 self.assertEqual(count, {"tdpbf16ps": of_parts * 4 * products, "tileloadd": (of_parts + 1) * 2 * products,
@@ -194,7 +145,7 @@ class TilesOfNumbersInParts(unittest.TestCase):
     def test_weights_are_worked_out_once_for_all_parts(self):
         for kernel in ("", "_d64", "_d128"):
             with self.subTest(kernel=kernel):
-                loops = innermost_loops(object_of("x86-64-avx512_amx", f"attention_flash_bf16x3_f32{kernel}"))
+                loops = CODE.innermost_loops(object_of("x86-64-avx512_amx", f"attention_flash_bf16x3_f32{kernel}"))
                 exponentials = [loop for loop in loops if sum(mnemonic == "vfmadd213ps" for _, mnemonic, _ in loop) >= 4 * 4]
                 self.assertGreaterEqual(len(exponentials), 1)
                 for loop in exponentials:  # four vectors' polynomials of degree five, or four where that is all
@@ -210,7 +161,7 @@ class TilesOfDecoding(unittest.TestCase):
     def test_stay_in_registers(self):
         for kernel, steps in ("", 1), ("_d64", 2), ("_d128", 4):  # of 32 channels; any width is a loop
             with self.subTest(kernel=kernel):
-                found = mnemonics_of(object_of("x86-64-avx512_amx", f"attention_decode_bf16{kernel}"))
+                found = CODE.mnemonics_of(object_of("x86-64-avx512_amx", f"attention_decode_bf16{kernel}"))
                 self.assertEqual(found.count("tdpbf16ps"), 5 + 2 * steps)
                 self.assertEqual(found.count("tileloadd"), 5 + 2 + 2 * 2 * steps)
                 if kernel:  # else the loop over channels may not run, and zeros are stored by other code
@@ -218,14 +169,14 @@ class TilesOfDecoding(unittest.TestCase):
                     self.assertEqual(found.count("tilestored"), self.SUMS)
 
     def test_of_int8_have_no_keys_in_place(self):
-        found = mnemonics_of(object_of("x86-64-avx512_amx", "attention_decode_bf16_i8kv"))
+        found = CODE.mnemonics_of(object_of("x86-64-avx512_amx", "attention_decode_bf16_i8kv"))
         self.assertEqual((found.count("tdpbf16ps"), found.count("tileloadd")), (5 + 1, 5 + 2 + 2))
 
     def test_are_set_up_by_their_own_code_alone(self):
         for kernel in ("", "_d64", "_d128", "_i8kv"):
             with self.subTest(kernel=kernel):
                 path = object_of("x86-64-avx512_amx", f"attention_decode_bf16{kernel}")
-                with_tiles = [name for name, mnemonics in mnemonics_by_function(path).items() if "ldtilecfg" in mnemonics]
+                with_tiles = [name for name, mnemonics in CODE.mnemonics_by_function(path).items() if "ldtilecfg" in mnemonics]
                 self.assertEqual(len(with_tiles), 1, with_tiles)
 
 
@@ -241,10 +192,10 @@ class MemoryAhead(unittest.TestCase):
             for kernel in ("", "_d64", "_d128"):
                 with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
                     path = object_of(machine, f"attention_flash_{dtype}{kernel}")
-                    self.assertGreaterEqual(disassembly(path).count("prefetcht1"), 3) # lines of q, k and v
+                    self.assertGreaterEqual(CODE.disassembly(path).count("prefetcht1"), 3) # lines of q, k and v
                     keys_in_place = dtype == "f32" or machine == "x86-64-avx512_bf16" and kernel
                     asking, sums = 0, 24 if FLOAT_LANES[machine] == 16 else 12 # of a panel and a tile
-                    for loop in innermost_loops(path):
+                    for loop in CODE.innermost_loops(path):
                         found = [mnemonic for _, mnemonic, _ in loop]
                         products = sum(bool(re.fullmatch(multiply_add + ".*", mnemonic)) for mnemonic in found)
                         if products == 0 or not any(mnemonic.startswith("prefetch") for mnemonic in found):
@@ -265,7 +216,7 @@ class Decoding(unittest.TestCase):
         for machine, dtype, multiply_add in PRODUCTS:
             for kernel in ("_d64", "_d128"):
                 with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
-                    loops = list(filter(self.asks, innermost_loops(object_of(machine, f"attention_decode_{dtype}{kernel}"))))
+                    loops = list(filter(self.asks, CODE.innermost_loops(object_of(machine, f"attention_decode_{dtype}{kernel}"))))
                     self.assertGreater(len(loops), 0)
                     for loop in loops:
                         self.assertTrue(any(re.fullmatch(multiply_add + ".*", mnemonic) for _, mnemonic, _ in loop))
@@ -279,7 +230,7 @@ class Decoding(unittest.TestCase):
                 with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
                     own = {**tuned.get(kind, {}), **tuned.get(f"{kind} head_dim {kernel[2:]}", {})}
                     level = {**tuned["any"], **own}["level_ahead"]
-                    found = disassembly(object_of(machine, f"attention_decode_{dtype}{kernel}"))
+                    found = CODE.disassembly(object_of(machine, f"attention_decode_{dtype}{kernel}"))
                     self.assertEqual(set(re.findall(r"prefetch\w+", found)), {f"prefetcht{level - 1}"})
 
     def test_finds_a_panel_before_its_loops(self):
@@ -289,7 +240,7 @@ class Decoding(unittest.TestCase):
                                              ("x86-64-avx512_zen5", "f32", FMA), ("x86-64-avx512_zen5", "bf16", "vdpbf16ps")]:
             for kernel in ("_d64", "_d128"):
                 with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
-                    loops = [loop for loop in innermost_loops(object_of(machine, f"attention_decode_{dtype}{kernel}"))
+                    loops = [loop for loop in CODE.innermost_loops(object_of(machine, f"attention_decode_{dtype}{kernel}"))
                              if Products.count(multiply_add, loop) >= 16]
                     values = [loop for loop in loops if self.asks(loop) and any(mnemonic == "vbroadcastss" for _, mnemonic, _ in loop)]
                     self.assertGreater(len(values), 0)
@@ -310,7 +261,7 @@ class Decoding(unittest.TestCase):
         for machine, dtype, multiply_add in [kernel for kernel in PRODUCTS if kernel[:2] != ("x86-64-avx2", "bf16")] + [
                 ("x86-64-avx512_bf16", "f32", FMA), ("x86-64-avx512_bf16", "f16", FMA)]:
             with self.subTest(machine=machine, dtype=dtype):
-                loops = list(filter(self.asks, innermost_loops(object_of(machine, f"attention_decode_{dtype}"))))
+                loops = list(filter(self.asks, CODE.innermost_loops(object_of(machine, f"attention_decode_{dtype}"))))
                 for loop in loops:
                     self.assertEqual(self.stored(loop), [])
                 self.assertTrue(any(Products.count(multiply_add, loop) == FLOAT_LANES[machine] for loop in loops))
@@ -327,7 +278,7 @@ class Decoding(unittest.TestCase):
         """All lines of four values, one of each stream, before the next ones: a loop over the four, of two vectors of each, 2 multiply-adds
         for a row alone and 8 for four rows, whose sums stay in registers. Nothing is multiplied to find a value."""
         for kernel in ("", "_d128"):
-            loops = list(filter(self.asks, innermost_loops(object_of("x86-64-avx2", f"attention_decode_f32{kernel}"))))
+            loops = list(filter(self.asks, CODE.innermost_loops(object_of("x86-64-avx2", f"attention_decode_f32{kernel}"))))
             for rows in (1, 4):
                 with self.subTest(kernel=kernel, rows=rows):
                     values = [loop for loop in loops if Products.count(FMA, loop) == 2 * rows]
@@ -342,7 +293,7 @@ class Decoding(unittest.TestCase):
         Sums of four products stay in registers, and each is stored once, added to the output; the first is no sum with 0. Of bf16, two of
         the four values wait on the stack."""
         for dtype, kernel in (("bf16", ""), ("bf16", "_d128"), ("f16", "")):
-            loops = list(filter(self.asks, innermost_loops(object_of("x86-64-avx2", f"attention_decode_{dtype}{kernel}"))))
+            loops = list(filter(self.asks, CODE.innermost_loops(object_of("x86-64-avx2", f"attention_decode_{dtype}{kernel}"))))
             found = [(Products.count("vmulps", loop), Products.count(FMA, loop), loop) for loop in loops]
             for rows in (1, 4):
                 with self.subTest(dtype=dtype, kernel=kernel, rows=rows):
@@ -360,7 +311,7 @@ class Decoding(unittest.TestCase):
         for machine in ("x86-64-avx512_bf16", "x86-64-avx512", "x86-64-avx2"):
             for dtype in ("f32", "bf16"):
                 with self.subTest(machine=machine, dtype=dtype):
-                    loops = filter(self.asks, innermost_loops(object_of(machine, f"attention_decode_{dtype}_i8kv")))
+                    loops = filter(self.asks, CODE.innermost_loops(object_of(machine, f"attention_decode_{dtype}_i8kv")))
                     converting = [loop for loop in loops if {"vpmovsxbd", "vcvtdq2ps"} <= {mnemonic for _, mnemonic, _ in loop}]
                     self.assertGreaterEqual(len(converting), 2)  # of scores and of values
                     for loop in converting:
@@ -371,14 +322,14 @@ class Decoding(unittest.TestCase):
         for machine, dtype in [("x86-64-avx512", "f32"), ("x86-64-avx512", "bf16"), ("x86-64-avx512_bf16", "bf16"), ("x86-64-avx512_bf16", "f16"),
                                ("x86-64-avx2", "f32")]:
             with self.subTest(machine=machine, dtype=dtype):
-                loops = list(filter(self.asks, innermost_loops(object_of(machine, f"attention_decode_{dtype}"))))
+                loops = list(filter(self.asks, CODE.innermost_loops(object_of(machine, f"attention_decode_{dtype}"))))
                 self.assertFalse([m for loop in loops for _, m, _ in loop if re.match(r"v?p?insr|vinsertps|vp?gather|vfn?madd\d+ss", m)])
 
     def test_asks_once_for_a_line(self):
         # A loop of pairs of values reads a line of each of two keys with each load, and asks for as many.
         for kernel in ("_d64", "_d128"):
             values = [[mnemonic for _, mnemonic, _ in loop]
-                      for loop in innermost_loops(object_of("x86-64-avx512_bf16", f"attention_decode_bf16{kernel}"))]
+                      for loop in CODE.innermost_loops(object_of("x86-64-avx512_bf16", f"attention_decode_bf16{kernel}"))]
             values = [loop for loop in values if "vpunpcklwd" in loop and any(m.startswith("prefetch") for m in loop)]
             self.assertGreater(len(values), 0, kernel)
             for loop in values:
@@ -391,7 +342,7 @@ class Decoding(unittest.TestCase):
             for kernel in ("_d64", "_d128"):
                 with self.subTest(machine=machine, kernel=kernel):
                     loops = [[mnemonic for _, mnemonic, _ in loop]
-                             for loop in innermost_loops(object_of(machine, f"attention_decode_bf16{kernel}"))]
+                             for loop in CODE.innermost_loops(object_of(machine, f"attention_decode_bf16{kernel}"))]
                     loops = [loop for loop in loops if "vdpbf16ps" in loop]
                     self.assertTrue(any("vpunpcklwd" in loop and "vpunpckhwd" in loop for loop in loops))
                     self.assertFalse([loop for loop in loops if "vpermt2w" in loop or "vpermi2w" in loop])
@@ -404,7 +355,7 @@ class Decoding(unittest.TestCase):
                                                      ("x86-64-avx2", "f32", "_d128", FMA)]:
             with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
                 counts = []
-                for loop in innermost_loops(object_of(machine, f"attention_decode_{dtype}{kernel}")):
+                for loop in CODE.innermost_loops(object_of(machine, f"attention_decode_{dtype}{kernel}")):
                     multiplied = Products.count(multiply_add, loop)
                     repeated = sum(mnemonic.startswith("vbroadcast") and "(" in operands for _, mnemonic, operands in loop)
                     spilt = any(map(touches_stack_with_vectors, loop))
@@ -414,7 +365,7 @@ class Decoding(unittest.TestCase):
 
     def test_multiplies_pairs_where_a_cpu_does(self):
         for kernel in ("", "_d64", "_d128"):
-            found = disassembly(object_of("x86-64-avx512_bf16", f"attention_decode_bf16{kernel}"))
+            found = CODE.disassembly(object_of("x86-64-avx512_bf16", f"attention_decode_bf16{kernel}"))
             # Both products, for one row and for four: the loops of the values have a sum for each row and vector of the output.
             self.assertGreaterEqual(found.count("vdpbf16ps"), 2 * 4 + (1 + 4) * 4, kernel)
 
@@ -433,8 +384,8 @@ class LinearLayers(unittest.TestCase):
                 tuned = json.loads((TUNED / f"{machine}.json").read_text())[f"linear_{schedule}"]
                 tuned = tuned.get("pairs" if dtype == "bf16" and machine in pairs else "any", tuned["any"])
                 path = object_of(machine, f"linear_{schedule}_{dtype}")
-                self.assertEqual(set(re.findall(r"prefetch\w+", disassembly(path))), {f"prefetcht{tuned['level_ahead'] - 1}"})
-                asked = [sum(mnemonic.startswith("prefetch") for _, mnemonic, _ in loop) for loop in innermost_loops(path)]
+                self.assertEqual(set(re.findall(r"prefetch\w+", CODE.disassembly(path))), {f"prefetcht{tuned['level_ahead'] - 1}"})
+                asked = [sum(mnemonic.startswith("prefetch") for _, mnemonic, _ in loop) for loop in CODE.innermost_loops(path)]
                 self.assertGreaterEqual(max(asked), tuned["panels"])
 
 
@@ -450,14 +401,15 @@ class Streams(unittest.TestCase):
         for machine, function in targets.items():
             for kernel in self.KERNELS:
                 with self.subTest(machine=machine, kernel=kernel):
-                    calls = set(re.findall(r"R_X86_64_PLT32\t(attune_(?:stream|least_streamed)\w*)", disassembly(object_of(machine, kernel), "-r")))
+                    found = CODE.disassembly(object_of(machine, kernel), "-r")
+                    calls = set(re.findall(r"R_X86_64_PLT32\t(attune_(?:stream|least_streamed)\w*)", found))
                     asks = {"attune_streamed_bytes_ahead"} if "norm" in kernel else set() # rows that are read twice
                     self.assertEqual(calls, {function, "attune_stream_end", "attune_least_streamed_bytes"} | asks)
 
     def test_go_past_the_caches(self):
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([AR, "x", ARCHIVES[0], "stream.cpp.o", "stream_avx512.cpp.o"], check=True, cwd=folder)
-            baseline, avx512 = (disassembly(pathlib.Path(folder) / name) for name in ("stream.cpp.o", "stream_avx512.cpp.o"))
+            baseline, avx512 = (CODE.disassembly(pathlib.Path(folder) / name) for name in ("stream.cpp.o", "stream_avx512.cpp.o"))
         self.assertGreaterEqual(len(re.findall(r"\bmovntdq +%xmm", baseline)), 4)
         self.assertIn("sfence", baseline)
         self.assertRegex(avx512, r"vmovntdq +%zmm")
@@ -468,7 +420,7 @@ class Rounding(unittest.TestCase):
 
     def assert_takes_one_instruction(self, machine, kernel):
         with self.subTest(machine=machine, kernel=kernel):
-            loops = [[mnemonic for _, mnemonic, _ in loop] for loop in innermost_loops(object_of(machine, kernel))]
+            loops = [[mnemonic for _, mnemonic, _ in loop] for loop in CODE.innermost_loops(object_of(machine, kernel))]
             rounding = [loop for loop in loops if "vcvtne2ps2bf16" in loop]
             self.assertGreater(len(rounding), 0)
             for loop in rounding:
@@ -490,7 +442,7 @@ class Dropout(unittest.TestCase):
         for machine, kernel in [("x86-64-avx512", "attention_flash_f32_d64"), ("x86-64-avx2", "attention_flash_f32_d64"),
                                 ("x86-64-avx512_amx", "attention_flash_bf16_d64")]:
             with self.subTest(machine=machine):
-                loops = [[mnemonic for _, mnemonic, _ in loop].count("vpmuludq") for loop in innermost_loops(object_of(machine, kernel))]
+                loops = [[mnemonic for _, mnemonic, _ in loop].count("vpmuludq") for loop in CODE.innermost_loops(object_of(machine, kernel))]
                 products = [count for count in loops if count >= 8]
                 self.assertEqual(len(products), 1, "loops that make words")
                 self.assertLessEqual(products[0], self.MOST_PRODUCTS)
@@ -504,7 +456,7 @@ class Pairs(unittest.TestCase):
         self.assertGreater(len(objects), 2)
         for path in objects:
             with self.subTest(path.name):
-                self.assertEqual(offences(path, OF_ONE_MAKER), [])
+                self.assertEqual(CODE.offences(path, OF_ONE_MAKER), [])
 
 
 class Baseline(unittest.TestCase):
@@ -519,7 +471,7 @@ class Baseline(unittest.TestCase):
                 for which in range(1, plain.count(name) + 1):  # two folders may have files of one name
                     with self.subTest(archive=archive.name, member=name), tempfile.TemporaryDirectory() as folder:
                         subprocess.run([AR, "xN", str(which), archive, name], check=True, cwd=folder)
-                        self.assertEqual(offences(pathlib.Path(folder) / name, BEYOND_SSE2, WIDE_REGISTER), [])
+                        self.assertEqual(CODE.offences(pathlib.Path(folder) / name, BEYOND_SSE2, WIDE_REGISTER), [])
 
 
 if __name__ == "__main__":
