@@ -227,6 +227,7 @@ struct Scores {
     // (row, which, tile, block, head, batch): the soft cap, and its reciprocal. In memory, of each row, since what is the same for all is
     // held in registers through the products, which have none left.
     Halide::Func cap_in_memory;
+    enum CapInMemory { cap_size, cap_reciprocal };
     Halide::Func masked; // (row, slot key, tile, block, head, batch), in stages: see below
     enum Stage { multiply, remultiply, scale, cap, relative, bias, own, attend, intervals };
     struct Update {
@@ -256,8 +257,8 @@ struct BlockState {
     Halide::Func kept_weight; // as weight, 0 where dropped: with dropout, and only where products of tiles are added up in memory
     Halide::Func output;      // (row, dim, tile, block, head, batch): sum of weight * v
     Halide::RDom unchanged_slots, maximum_slots, sum_slots, lanes, sum_lanes; // the first where maxima_with_scores
-    // The stages of `output`, in order. All v finite, a stage for each part of the rows; that and dropout, where kept_weight doesn't have
-    // it; some v Inf or NaN.
+    // The stages of `output`, in order. All v finite, a stage for each part of the rows; that and dropout, undefined where there is
+    // kept_weight; some v Inf or NaN.
     std::vector<Halide::RDom> finite_keys;
     Halide::RDom dropped_keys, careful_keys;
     enum Exponent { row_scale, row_reference };

@@ -264,6 +264,10 @@ Expr listed_key(const Blocking &blocking, const Panels &p, const Expr &slot) {
     return clamp(p.list(Panels::first_listed + slot, tile, block, head, batch), 0, blocking.keys_per_block);
 }
 
+Expr first_key(const Blocking &blocking, const Panels &p, const Expr &slot) {
+    return block * blocking.keys_per_block + listed_key(blocking, p, slot);
+}
+
 Expr keys_left(const Blocking &blocking, const KeyRanges &ranges, const Panels &p, const Expr &slot) {
     return ranges.of_tile(tile, head, batch)[KeyRanges::end] - block * blocking.keys_per_block - listed_key(blocking, p, slot);
 }

@@ -125,8 +125,9 @@ Halide::Expr panel_key(const Blocking &blocking, const KeyRanges &ranges, const 
 /** Not 0 where the boolean tensor lets the tile's row attend to the block's key. */
 Halide::Expr attending_bit(const Panels &panels, const Halide::Expr &row, const Halide::Expr &key_of_block);
 
-/** Which key of the block the panel listed at `slot` begins with, and how many panels there are. */
+/** Which key the panel listed at `slot` begins with: of the block, and of the sequence; and how many panels there are. */
 Halide::Expr listed_key(const Blocking &blocking, const Panels &panels, const Halide::Expr &slot);
+Halide::Expr first_key(const Blocking &blocking, const Panels &panels, const Halide::Expr &slot);
 Halide::Expr listed(const Panels &panels, Panels::Slot which);
 
 /** How many keys lie from the first of the panel listed at `slot` up to the last that the tile may have to look at. */

@@ -27,7 +27,7 @@ void declare_relative_window(Scores &s, const AttentionInputs &in, const Blockin
 RDom gaps_of_tile(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels) {
     RDom r(0, blocking.keys_per_panel, 0, in.intervals.count + 1, 0, blocking.panels_per_block(), "interval_keys");
     r.where(listed(panels, Panels::full_count) <= r.z && r.z < listed(panels, Panels::listed_count));
-    Expr begin = block * blocking.keys_per_block + listed_key(blocking, panels, r.z);
+    Expr begin = first_key(blocking, panels, r.z);
     const auto range = ranges.gap_range(r.y, tile, head, batch);
     r.where(range[KeyRanges::first] < begin + blocking.keys_per_panel && range[KeyRanges::end] > begin);
     return r;
@@ -122,10 +122,11 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
     }
 
     const RDom cap = all_keys("cap_keys", use_cap);
-    const auto in_memory = [&](const Expr &which) { return s.cap_in_memory(row, which, tile, block, head, batch); };
+    const auto in_memory = [&](Scores::CapInMemory which) { return s.cap_in_memory(row, int(which), tile, block, head, batch); };
     const Cap own_cap(in.softcap);
-    s.cap_in_memory(row, which, tile, block, head, batch) = select(which == 0, own_cap.size, own_cap.reciprocal);
-    stored(cap) = softcap(products.rounds() ? stored(cap) * abs(in.scale) : stored(cap), {in_memory(0), in_memory(1)});
+    s.cap_in_memory(row, which, tile, block, head, batch) = select(which == int(Scores::cap_size), own_cap.size, own_cap.reciprocal);
+    stored(cap) = softcap(products.rounds() ? stored(cap) * abs(in.scale) : stored(cap),
+                          {in_memory(Scores::cap_size), in_memory(Scores::cap_reciprocal)});
     s.updates.push_back({Scores::cap, cap});
 
     declare_relative_window(s, in, blocking);
@@ -153,7 +154,7 @@ Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRang
     s.updates.push_back({Scores::attend, attend});
 
     const RDom gaps = gaps_of_tile(in, blocking, ranges, panels);
-    Expr gap_key = block * blocking.keys_per_block + listed_key(blocking, panels, gaps.z) + gaps.x;
+    Expr gap_key = first_key(blocking, panels, gaps.z) + gaps.x;
     const auto gap = ranges.gap(row, gaps.y, tile, head, batch);
     Expr in_gap = gap_key >= gap[KeyRanges::first] && gap_key < gap[KeyRanges::end];
     at(gaps.z * panel_keys + gaps.x) = mask_score(at(gaps.z * panel_keys + gaps.x), !in_gap);

@@ -14,11 +14,6 @@ using Halide::RDom;
 
 namespace {
 
-// Which key of the sequence the panel listed at a slot begins with.
-Expr first_key(const Blocking &blocking, const Panels &panels, const Expr &slot) {
-    return block * blocking.keys_per_block + listed_key(blocking, panels, slot);
-}
-
 // Of whole counters of the generator, each of whose words is a key's: so that where four are made one after the other, the compiler makes
 // their counter's words once. (Not where a branch is between them: a schedule specializes.)
 void declare_kept(BlockState &b, const AttentionInputs &in, const Blocking &blocking, const Panels &panels, const Expr &asked) {
@@ -60,9 +55,10 @@ void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &bl
     const Expr multiplied = apart ? Halide::Internal::const_true() : all_finite;
     // What multiplies tiles has weights without the dropped ones in memory; else these are left out as they are multiplied.
     const bool dropped_before = blocking.scores_in_memory;
-    const Expr dropped_meanwhile = dropped_before ? Halide::Internal::const_false() : dropout;
-    b.dropped_keys = keys("dropped_keys", multiplied && dropped_meanwhile, depth), b.careful_keys = keys("careful_keys", !all_finite, 1);
-    if (dropped_before) {
+    b.careful_keys = keys("careful_keys", !all_finite, 1);
+    if (!dropped_before) {
+        b.dropped_keys = keys("dropped_keys", multiplied && dropout, depth);
+    } else {
         const int packed_keys = panel_keys / depth;
         const auto without_dropped = [&](int part) {
             return products.pack([&](int which) {
@@ -81,7 +77,7 @@ void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &bl
     output() = 0.0f;
     for (const SlotsOfRows &slots : slots_of_rows(blocking, panels)) {
         RDom r(0, panel_keys / depth, 0, blocking.panels_per_block(), "finite_keys_" + std::to_string(b.finite_keys.size()));
-        r.where(slots.begin <= r.y && r.y < select(multiplied && !dropped_meanwhile, slots.end, 0));
+        r.where(slots.begin <= r.y && r.y < select(dropped_before ? multiplied : multiplied && !dropout, slots.end, 0));
         r.where(slots.rows);
         const int at_once = blocking.values_at_once;
         if (blocking.few_keys > 0) r.where(r.x / at_once * (at_once * depth) < keys_left(blocking, ranges, panels, r.y));
@@ -93,14 +89,16 @@ void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &bl
     // The second key of a pair first, as the instruction for pairs adds them up.
     const Expr slot = b.careful_keys.y, nth = b.careful_keys.x;
     const Expr in_panel = products.pairs ? clamp(nth + 1 - 2 * (nth % 2), 0, panel_keys - 1) : nth;
-    Expr dropped = slot_key(b.dropped_keys, depth), careful = slot * panel_keys + in_panel;
-    auto dropped_weight = [&](int part) {
-        return products.pack([&](int which) {
-            return products.unpack(weight_at(dropped, part), which) * kept_at(b.dropped_keys.y, b.dropped_keys.x * depth + which);
-        });
-    };
-    output() = products.add_parts(output(), dropped_weight, [&](int part) { return value(b.dropped_keys.y, b.dropped_keys.x, part); });
+    if (!dropped_before) {
+        const RDom &r = b.dropped_keys;
+        auto kept_weight = [&](int part) {
+            return products.pack(
+                [&](int which) { return products.unpack(weight_at(slot_key(r, depth), part), which) * kept_at(r.y, r.x * depth + which); });
+        };
+        output() = products.add_parts(output(), kept_weight, [&](int part) { return value(r.y, r.x, part); });
+    }
 
+    const Expr careful = slot * panel_keys + in_panel;
     Expr kept = kept_at(slot, in_panel);
     Expr weight = products.number([&](int part) { return weight_at(careful / depth, part); }, careful % depth) * kept;
     if (!apart) {
@@ -108,7 +106,7 @@ void declare_output(BlockState &b, const AttentionInputs &in, const Blocking &bl
         output() += weight * guarded_value(careful_value, at(scores.masked, careful), kept);
         return;
     }
-    const Expr token = min(block * blocking.keys_per_block + listed_key(blocking, panels, slot) + in_panel, in.keys - 1);
+    const Expr token = min(first_key(blocking, panels, slot) + in_panel, in.keys - 1);
     const Expr given = as_float(in.value(min(dim, in.value_dim - 1), token, head / in.heads_per_group, batch));
     const Expr with = output() + weight * guarded_value(given, at(scores.masked, careful), kept);
     output() = select(magnitude_bits(given) >= Operands::infinite_bits, with, output());

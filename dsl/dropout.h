@@ -12,7 +12,7 @@ namespace attune::dsl {
 /** Which weights are dropped: those whose random word is below `threshold` = floor(p 2^32), so 0 drops none. The word of a cell is word
  * `key % 4` of Philox 4x32-10 with the key (seed_low, seed_high) and the counter (key / 4, query, head, batch). */
 struct Dropout {
-    static constexpr int keys_of_counter = 4;
+    static constexpr int keys_of_counter = 4;    // keys, one after the other, that take their words from one counter
     Halide::Expr threshold, seed_low, seed_high; // u32
 
     Halide::Expr used() const;

@@ -346,7 +346,8 @@ private:
         output.bound_extent(dim, a.blocking.value_step).vectorize(row, lanes).unroll(row).unroll(dim);
         const int finite_stages = int(p.finite_keys.size());
         std::vector<Halide::RDom> stages = p.finite_keys;
-        stages.insert(stages.end(), {p.dropped_keys, p.careful_keys});
+        if (p.dropped_keys.defined()) stages.push_back(p.dropped_keys);
+        stages.push_back(p.careful_keys);
         for (int i = 0; i < int(stages.size()); i++) {
             output.update(i).reorder(row, dim, stages[i].x, stages[i].y);
             if (tiled()) { // where sums of tiles are stored they aren't in registers

@@ -29,7 +29,7 @@ private:
         Product::Operand found{load_of(either ? either->false_value : operand)};
         if (either) found.instead = load_of(either->true_value), found.condition = either->condition;
         if (!found.load || (either && !found.instead)) refuse_product(func, "multiplies what isn't loaded from memory");
-        if (either && !equal(simplify(found.load->index), simplify(found.instead->index)))
+        if (either && (found.load->type != found.instead->type || !equal(simplify(found.load->index), simplify(found.instead->index))))
             refuse_product(func, "multiplies what lies elsewhere in one of two matrices");
         return found;
     }

@@ -263,7 +263,8 @@ private:
     }
 
     static bool is_same(const Product::Operand &one, const Product::Operand &other) {
-        return one.load->name == other.load->name && equal(one.load->index, other.load->index);
+        const auto both = [](const Load *a, const Load *b) { return a && b ? a->name == b->name && equal(a->index, b->index) : a == b; };
+        return both(one.load, other.load) && both(one.instead, other.instead) && (!one.instead || equal(one.condition, other.condition));
     }
     bool is_new(size_t nth_product, Product::Operand Product::Factors::*of) const {
         return nth_product == 0 || !is_same(product.factors[nth_product].*of, product.factors[nth_product - 1].*of);

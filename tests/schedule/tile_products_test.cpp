@@ -1,8 +1,9 @@
 // The pass that makes products of tiles. What they compute the kernels' tests show, on CPUs with AMX and by emulation.
 #include "schedules/x86/tile_products.h"
 
-#include <functional>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -88,27 +89,31 @@ TEST(TileProducts, OfSeveralMatricesAreAddedUpOneAfterTheOther) {
               (Calls{{"tile_zero", 4}, {"tile_load", 2 * 8}, {"tile_matmul", 2 * 12}, {"tile_store", 4}}));
 }
 
-// Which of two matrices is multiplied is decided once for a tile; elements that lie elsewhere in one, or decide each by itself, are
-// refused.
+// Which of two matrices is multiplied is decided once for a tile, and what is loaded of either is no load of one of them; elements that lie
+// elsewhere in one, or decide each by itself, are refused.
 TEST(TileProducts, OfOneOfTwoMatricesLoadEitherByOneInstruction) {
     const Param<int> which("which");
-    const auto calls = [&](const std::function<Expr(Product &, const Func &)> &left) {
-        Product p(32, 32, 32);
-        Func other("other"), total("total"), result("result");
-        other(p.x, p.y) = cast<uint32_t>(p.x * p.y);
-        other.compute_root();
+    Product p(32, 32, 32);
+    Func other("other");
+    other(p.x, p.y) = cast<uint32_t>(p.x * p.y);
+    other.compute_root();
+    const auto calls = [&](const std::vector<Expr> &lefts) {
+        Func total("total"), result("result");
         total(p.x, p.y) = 0.0f;
-        total(p.x, p.y) = vdpbf16ps(total(p.x, p.y), p.b(p.x, p.words), left(p, other));
+        Expr all = total(p.x, p.y);
+        for (const Expr &left : lefts)
+            all = vdpbf16ps(all, p.b(p.x, p.words), left);
+        total(p.x, p.y) = all;
         total.compute_root().bound(p.x, 0, 32).bound(p.y, 0, 32).update().reorder(p.x, p.y, p.words);
         result(p.x, p.y) = total(p.x, p.y);
         result.bound(p.x, 0, 32).bound(p.y, 0, 32);
         return calls_of(result, {which});
     };
-    const auto either = [](Product &p, const Expr &condition, const Expr &other) { return select(condition, other, p.a(p.words, p.y)); };
-    EXPECT_EQ(calls([&](Product &p, const Func &other) { return either(p, which != 0, other(p.words, p.y)); }),
-              (Calls{{"tile_zero", 4}, {"tile_load", 8}, {"tile_matmul", 8}, {"tile_store", 4}}));
-    EXPECT_THROW(calls([&](Product &p, const Func &other) { return either(p, which != 0, other(p.y, p.words)); }), CompileError);
-    EXPECT_THROW(calls([&](Product &p, const Func &other) { return either(p, p.y < which, other(p.words, p.y)); }), CompileError);
+    const Expr a = p.a(p.words, p.y), either = select(which != 0, other(p.words, p.y), a);
+    EXPECT_EQ(calls({either}), (Calls{{"tile_zero", 4}, {"tile_load", 2 * 4}, {"tile_matmul", 2 * 4}, {"tile_store", 4}}));
+    EXPECT_EQ(calls({either, a}), (Calls{{"tile_zero", 4}, {"tile_load", 2 * 6}, {"tile_matmul", 2 * 8}, {"tile_store", 4}}));
+    EXPECT_THROW(calls({select(which != 0, other(p.y, p.words), a)}), CompileError);
+    EXPECT_THROW(calls({select(p.y < which, other(p.words, p.y), a)}), CompileError);
 }
 
 TEST(TileProducts, OfWordsKnownAtRunTimeAreALoop) {
