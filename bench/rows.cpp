@@ -112,6 +112,17 @@ const std::vector<RowCase> &row_cases() {
     return cases;
 }
 
+std::vector<RowCase> softmax_lengths() {
+    std::vector<RowCase> cases;
+    for (const attune_type type : {ATTUNE_F32, ATTUNE_BF16})
+        for (const int64_t columns : {32, 128, 512, 1000, 2048, 4096, 8192, 16384, 50257, 128256}) {
+            const std::string name = "softmax_" + std::to_string(columns) + (type == ATTUNE_BF16 ? "_bf16" : "");
+            const auto is_it = [&](const RowCase &c) { return c.name == name; };
+            if (std::none_of(row_cases().begin(), row_cases().end(), is_it)) cases.push_back({name, "softmax", 1, 1, columns, type});
+        }
+    return cases;
+}
+
 const attune_kernel *linked_kernel(const RowCase &c, attune_device device) {
     for (int32_t i = 0; i < attune_kernel_count(); ++i)
         if (const attune_kernel *kernel = attune_kernel_at(i);

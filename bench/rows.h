@@ -27,6 +27,9 @@ struct RowCase {
  * 16 bits where there are kernels. */
 const std::vector<RowCase> &row_cases();
 
+/** Softmax over rows of more lengths, of f32 and bf16: those by which schedules for a GPU differ. */
+std::vector<RowCase> softmax_lengths();
+
 /** The first kernel of a case's operation and type that is linked in for the device; nullptr if there is none. */
 const attune_kernel *linked_kernel(const RowCase &c, attune_device device);
 

@@ -38,9 +38,20 @@ Expr address_at(const std::string &buffer, const Expr &index, int element_bytes)
     return bytes + Expr(uint64_t(constant * element_bytes));
 }
 
-Expr address_of(const Halide::Parameter &buffer) {
+namespace {
+
+// What Halide's runtime says of a buffer.
+Expr asked_of(const Halide::Parameter &buffer, Halide::Type type, Call::ConstString what) {
     const Expr described = Variable::make(Halide::type_of<halide_buffer_t *>(), buffer.name() + ".buffer", buffer);
-    return Halide::reinterpret<uint64_t>(Call::make(Halide::Handle(), Call::buffer_get_host, {described}, Call::PureExtern));
+    return Call::make(type, what, {described}, Call::PureExtern);
 }
+
+} // namespace
+
+Expr address_of(const Halide::Parameter &buffer) {
+    return Halide::reinterpret<uint64_t>(asked_of(buffer, Halide::Handle(), Call::buffer_get_host));
+}
+
+Expr device_address_of(const Halide::Parameter &buffer) { return asked_of(buffer, Halide::UInt(64), Call::buffer_get_device); }
 
 } // namespace attune::dsl

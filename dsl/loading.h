@@ -16,4 +16,7 @@ Halide::Expr address_at(const std::string &buffer, const Halide::Expr &index, in
 /** The address (u64) at which the memory of a pipeline's buffer begins, in expressions that aren't lowered yet. */
 Halide::Expr address_of(const Halide::Parameter &buffer);
 
+/** The same in the memory of a device. */
+Halide::Expr device_address_of(const Halide::Parameter &buffer);
+
 } // namespace attune::dsl

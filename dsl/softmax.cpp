@@ -32,6 +32,23 @@ Expr log_sum_exp(const Expr &maximum, const Expr &sum, const Expr &temperature) 
     return select(strict_equal(sum, 0.0f), masked_score(), tempered_score(maximum, temperature) + natural_log(sum));
 }
 
+// Where log2(e) / T is an ordinary float. Below, numbers that differ have quotients too far apart to share weight; above, T counts as this.
+SoftmaxScale::SoftmaxScale(const Expr &temperature)
+    : temperature(min(temperature, 1.2e38f)), base2(base2_scale(max(this->temperature, 1e-38f))) {}
+
+// Half the temperature isn't 0.
+Expr SoftmaxScale::below(const Expr &score, const Expr &maximum) const {
+    return half_below(score, maximum) / strict_multiply(max(temperature, 1e-44f), 0.5f);
+}
+
+Expr half_below(const Expr &score, const Expr &maximum) {
+    return strict_multiply(score, 0.5f) - strict_multiply(reference_score(maximum), 0.5f);
+}
+
+Expr finished(SoftmaxKind kind, const Expr &sum) {
+    return select(strict_equal(sum, 0.0f), 0.0f, kind == SoftmaxKind::softmax ? 1.0f / sum : natural_log(sum));
+}
+
 namespace {
 
 // An infinite score is itself the largest: it weighs 1, and not e^(inf - inf). Only a sum of weights can tell; shares of it are NaN.
@@ -64,9 +81,7 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     s.chunks = row_chunks(in.extent, options.shape.lanes, options.shape.vector);
     s.lanes = Halide::RDom(0, options.shape.left, "lanes");
     s.special = {in.use_mask == 0};
-    // Where log2(e) / T is an ordinary float. Below, numbers that differ have quotients too far apart to share weight; above, T counts as
-    // this.
-    const Expr temperature = min(in.temperature, 1.2e38f), base2 = base2_scale(max(temperature, 1e-38f));
+    const SoftmaxScale scale(in.temperature);
 
     Expr counts = in.use_mask == 0 || in.mask(column, i, row) != 0;
     s.score(column, i, row) = select(counts, as_float(in.x(column, i, row)), masked_score());
@@ -82,7 +97,7 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     Expr score = s.score(column, i, row), maximum = s.maximum(column, row);
     // A logarithm may be so small that an error of its sum shows however the result is rounded.
     const Halide::Type of_weight = options.kind == SoftmaxKind::softmax ? in.type : Halide::Float(32);
-    Expr weight = relative_weight(score, maximum, base2, of_weight);
+    Expr weight = relative_weight(score, maximum, scale.base2, of_weight);
     if (options.kind == SoftmaxKind::log_sum_exp) weight = weight_in_sum(score, weight);
     // Past the last row nothing is read, only asked for, which is no access: so that the row needs no bound there.
     if (const Expr &ahead = options.shape.rows_ahead; ahead.defined())
@@ -96,21 +111,15 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     s.sum(column, row) = 0.0f;
     s.sum(column, row) += (s.sums.empty() ? s.lane_sum : s.sums.back())(column, s.lanes, row);
 
-    Expr sum = s.sum(column, row), none = strict_equal(sum, 0.0f);
-    if (options.kind == SoftmaxKind::softmax)
-        s.finish(column, row) = select(none, 0.0f, 1.0f / sum);
-    else if (options.kind == SoftmaxKind::log_softmax)
-        s.finish(column, row) = select(none, 0.0f, natural_log(sum));
-    else
-        s.finish(column, row) = log_sum_exp(maximum, sum, temperature);
+    Expr sum = s.sum(column, row);
+    s.finish(column, row) =
+        options.kind == SoftmaxKind::log_sum_exp ? log_sum_exp(maximum, sum, scale.temperature) : finished(options.kind, sum);
 
     Expr finish = s.finish(column, row);
     if (options.kind == SoftmaxKind::softmax)
         s.result(column, i, row) = as_type(in.type, select(counts, s.weight(column, i, row) * finish, 0.0f), options.shape.rounding);
     else if (options.kind == SoftmaxKind::log_softmax) {
-        // Halves, whose difference is in range whatever the two are; and that of the temperature isn't 0.
-        auto half = [](const Expr &x) { return strict_multiply(x, 0.5f); };
-        Expr below = (half(score) - half(reference_score(maximum))) / half(max(temperature, 1e-44f));
+        Expr below = scale.below(score, maximum);
         s.result(column, i, row) = as_type(in.type, select(counts, below - finish, masked_score()), options.shape.rounding);
     } else
         s.result(column, i, row) = finish;

@@ -90,6 +90,22 @@ struct SoftmaxShape {
     Rounding rounding = {}; // of results
 };
 
+/** A temperature as scores are taken by it. */
+struct SoftmaxScale {
+    Halide::Expr temperature; // at most as much that log2(e) / T is an ordinary float
+    Halide::Expr base2;       // log2(e) / T
+
+    explicit SoftmaxScale(const Halide::Expr &temperature);
+    /** How far the tempered score is below the tempered maximum. */
+    Halide::Expr below(const Halide::Expr &score, const Halide::Expr &maximum) const;
+};
+
+/** Half of how far the score is below the maximum: in range whatever the two are. */
+Halide::Expr half_below(const Halide::Expr &score, const Halide::Expr &maximum);
+
+/** What a sum of weights becomes: see Softmax::finish. Not of log-sum-exp. */
+Halide::Expr finished(SoftmaxKind kind, const Halide::Expr &sum);
+
 struct SoftmaxOptions {
     SoftmaxKind kind = SoftmaxKind::softmax;
     SoftmaxShape shape;

@@ -71,6 +71,8 @@ Expr add_zero_times(Halide::Type element, const Expr &word, const Expr &sum) {
 
 Expr maximum(const Expr &a, const Expr &b) { return call(Float(32), "max", {a, b}); }
 
+Expr larger(const Expr &a, const Expr &b) { return call(Float(32), "larger", {a, b}); }
+
 Expr equal(const Expr &a, const Expr &b) { return call(Int(32), "equal", {a, b}); }
 
 Expr exceeds(const Expr &a, const Expr &b) { return call(Int(32), "exceeds", {a, b}); }

@@ -51,6 +51,7 @@ Halide::Expr add_zero_times(Halide::Type element, const Halide::Expr &word, cons
 
 /** IEEE 754 arithmetic and comparisons, none of them contracted or reordered; the maximum of a NaN and anything is NaN. */
 Halide::Expr maximum(const Halide::Expr &a, const Halide::Expr &b);
+Halide::Expr larger(const Halide::Expr &a, const Halide::Expr &b);  // the maximum, but of a NaN and a number the number
 Halide::Expr equal(const Halide::Expr &a, const Halide::Expr &b);   // i32, 0 or 1
 Halide::Expr exceeds(const Halide::Expr &a, const Halide::Expr &b); // i32: whether a > b, or one of them is NaN
 Halide::Expr add(const Halide::Expr &a, const Halide::Expr &b);

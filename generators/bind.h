@@ -29,9 +29,12 @@ inline Halide::Expr extent_or(int compiled_in, const Halide::Expr &at_run_time) 
 /** A buffer whose innermost axis holds `extent` channels, contiguous. */
 template <typename Buffer> void rows_of(Buffer &buffer, const Halide::Expr &extent) { buffer.dim(0).set_bounds(0, extent).set_stride(1); }
 
-/** Where a buffer's memory begins, at run time. */
-template <typename Buffer> Halide::Expr address_of(const Buffer &buffer) {
-    return dsl::address_of(buffer.dim(0).extent().template as<Halide::Internal::Variable>()->param);
+/** What a buffer is in lowered code. */
+template <typename Buffer> const Halide::Parameter &parameter_of(const Buffer &buffer) {
+    return buffer.dim(0).extent().template as<Halide::Internal::Variable>()->param;
 }
+
+/** Where a buffer's memory begins, at run time. */
+template <typename Buffer> Halide::Expr address_of(const Buffer &buffer) { return dsl::address_of(parameter_of(buffer)); }
 
 } // namespace attune::generators

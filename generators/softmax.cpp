@@ -1,70 +1,9 @@
 // Softmax, log-softmax and log-sum-exp over one axis.
-#include "dsl/softmax.h"
-
-#include "dsl/prefetch.h"
-#include "generators/bind.h"
-#include "schedules/cuda/private_registers.h"
-#include "schedules/x86/stream_stores.h"
+#include "generators/softmax.h"
 
 namespace attune::generators {
 
-class Softmax : public Halide::Generator<Softmax> {
-public:
-    GeneratorParam<std::string> schedule_name{"schedule", "vectorized"};
-    GeneratorParam<dsl::SoftmaxKind> kind{"kind",
-                                          dsl::SoftmaxKind::softmax,
-                                          {{"softmax", dsl::SoftmaxKind::softmax},
-                                           {"log_softmax", dsl::SoftmaxKind::log_softmax},
-                                           {"log_sum_exp", dsl::SoftmaxKind::log_sum_exp}}};
-    GeneratorParam<bool> columns{"columns", false};                 // whether another axis than i is contiguous
-    GeneratorParam<Halide::Type> dtype{"dtype", Halide::Float(32)}; // of x, and of y but for log_sum_exp
-    Input<Buffer<void, 3>> x{"x"};                                  // (column, i, row)
-    Input<Buffer<uint8_t, 3>> mask{"mask"};
-    Input<int32_t> use_mask{"use_mask"};
-    Input<float> temperature{"temperature"};
-    Output<Buffer<void, 3>> y{"y"}; // of log_sum_exp i has extent 1
-
-    void configure() { x.set_type(dtype), y.set_type(result_type()); }
-
-    void generate() {
-        const schedules::Machine machine = schedules::machine(get_target(), dtype);
-        const auto &schedule =
-            known(columns ? schedules::softmax_columns_schedules() : schedules::softmax_schedules(), schedule_name, get_target());
-        const Halide::Expr extent = x.dim(1).extent();
-        dsl::Softmax declared = dsl::softmax({x, mask, use_mask, extent, x.dim(2).extent(), temperature, result_type()},
-                                             {kind, schedule.shape(machine, 0, extent)});
-        declared.special.push_back(mask.dim(columns ? 0 : 1).stride() == 1);
-        y = declared.result;
-        declared.in_place = address_of(x) == address_of(y);
-        schedule.apply(declared, machine);
-        bind();
-    }
-
-    /** Called after generate(): the pipeline is known only then. */
-    void schedule() {
-        if (get_target().has_gpu_feature()) get_pipeline().add_custom_lowering_pass(new schedules::cuda::PrivateRegisters);
-        dsl::lower_prefetches(get_pipeline());
-        schedules::x86::lower_streams(get_pipeline(), schedules::machine(get_target()), 1, {"", false});
-    }
-
-private:
-    Halide::Type result_type() const { return kind == dsl::SoftmaxKind::log_sum_exp ? Halide::Float(32) : dtype.value(); }
-
-    // The reference takes any strides; the others ask for 1 on the axis their vectors run along.
-    void bind() {
-        const bool vectors = schedule_name.value() != "reference", one = kind == dsl::SoftmaxKind::log_sum_exp;
-        const Halide::Expr extent = x.dim(1).extent(), width = columns || !vectors ? y.dim(0).extent() : Halide::Expr(1);
-        auto shape = [&](auto &buffer, const Halide::Expr &elements) {
-            buffer.dim(0).set_bounds(0, width).set_stride(vectors && columns ? Halide::Expr(1) : Halide::Expr());
-            buffer.dim(1).set_bounds(0, elements);
-            buffer.dim(2).set_bounds(0, y.dim(2).extent());
-        };
-        shape(x, extent), shape(mask, extent), shape(y, one ? Halide::Expr(1) : extent);
-        mask.dim(0).set_stride(Halide::Expr());
-        if (vectors && !columns) x.dim(1).set_stride(1);
-        if (vectors && !columns && !one) y.dim(1).set_stride(1);
-    }
-};
+class Softmax : public SoftmaxGenerator<Softmax> {};
 
 } // namespace attune::generators
 

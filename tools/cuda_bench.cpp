@@ -141,7 +141,10 @@ void run_cuda_rows(const CudaBenchOptions &options) {
     const CudaMeasure measure(options.seconds);
     CudaReport report(measure, options.json, {"case", "rows", "us", "GB/s", "share of copying"},
                       {Align::left, Align::right, Align::right, Align::right, Align::right});
-    for (bench::RowCase c : bench::row_cases()) {
+    std::vector<bench::RowCase> cases = bench::row_cases();
+    const std::vector<bench::RowCase> lengths = bench::softmax_lengths();
+    cases.insert(cases.end(), lengths.begin(), lengths.end());
+    for (bench::RowCase &c : cases) {
         if (!bench::linked_kernel(c, ATTUNE_CUDA)) continue;
         c.rows = std::max<int64_t>(1, measure.uncached_bytes() / (c.heads * c.columns * element_bytes(c.dtype)));
         const double seconds = time_rows(c, measure), gbps = c.bytes() / seconds * 1e-9;

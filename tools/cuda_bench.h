@@ -19,7 +19,8 @@ struct CudaBenchOptions {
 /** Attention: prints a row a case and schedule. Throws CommandError. */
 void run_cuda_bench(const CudaBenchOptions &options);
 
-/** Those of bench::row_cases() that there are kernels for, as long as it takes to outgrow the cache, beside the rate of copying. */
+/** Those of bench::row_cases() and bench::softmax_lengths() that there are kernels for, as long as it takes to outgrow the cache, beside
+ * the rate of copying. */
 void run_cuda_rows(const CudaBenchOptions &options);
 
 } // namespace attune::tools

@@ -96,7 +96,7 @@ void write(const std::string &path, const std::string &text) {
 
 struct Compiled {
     Halide::Module module;
-    int blocks_per_multiprocessor;
+    int blocks_per_multiprocessor, threads_per_multiprocessor;
 };
 
 Compiled compile(const Arguments &arguments) {
@@ -106,7 +106,8 @@ Compiled compile(const Arguments &arguments) {
     for (const auto &[name, value] : arguments.parameters)
         generator->set_generatorparam_value(name, value);
     const auto *sharing = dynamic_cast<const generators::SharesMultiprocessor *>(generator.get());
-    return {generator->build_module(arguments.function), sharing ? sharing->blocks_per_multiprocessor() : 1};
+    const Halide::Module module = generator->build_module(arguments.function); // before parameters may be read
+    return {module, sharing ? sharing->blocks_per_multiprocessor() : 1, sharing ? sharing->threads_per_multiprocessor() : 0};
 }
 
 constexpr int first_with_async_copies = 80;
@@ -119,6 +120,7 @@ std::string rewritten(const Compiled &compiled, const Arguments &arguments) {
     options.async_copies = std::stoi(lowest) >= first_with_async_copies;
     options.stages = arguments.stages;
     options.blocks_per_sm = compiled.blocks_per_multiprocessor;
+    options.threads_per_sm = compiled.threads_per_multiprocessor;
     options.threads = generators::block_threads(compiled.module);
     return ptx::rewrite(generators::device_code(compiled.module), options);
 }

@@ -56,8 +56,8 @@ bool copies_asynchronously(const std::string &arch) { return std::atoi(arch.c_st
 void set_launch_bounds(Kernel &kernel, const RewriteOptions &options) {
     const auto threads = options.threads.find(kernel.name);
     if (threads == options.threads.end()) return;
-    kernel.directives = {{".maxntid", std::to_string(threads->second) + ", 1, 1"},
-                         {".minnctapersm", std::to_string(options.blocks_per_sm)}};
+    const int blocks = std::max(options.blocks_per_sm, options.threads_per_sm / threads->second);
+    kernel.directives = {{".maxntid", std::to_string(threads->second) + ", 1, 1"}, {".minnctapersm", std::to_string(blocks)}};
 }
 
 void check(const RewriteOptions &options) {

@@ -19,6 +19,7 @@ struct RewriteOptions {
     // How many blocks a multiprocessor must have registers for, where `threads` names the kernel. With one, copies wait for products to
     // begin.
     int blocks_per_sm = 1;
+    int threads_per_sm = 0; // or how many blocks together have so many threads, where that is more
 };
 
 /** The text with warp operations as instructions, asynchronous copies, shared memory relative to attune_shared, and the header for the

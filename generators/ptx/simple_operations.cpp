@@ -15,6 +15,7 @@ constexpr SimpleOperation operations[] = {
     {"warp_cvt_bf16x2", 2, "cvt.rn.bf16x2.f32 $r, $1, $0;"}, // the first source becomes the upper half
     {"warp_cvt_f16x2", 2, "cvt.rn.f16x2.f32 $r, $1, $0;"},
     {"warp_max", 2, "max.NaN.f32 $r, $0, $1;"},
+    {"warp_larger", 2, "max.f32 $r, $0, $1;"},
     {"warp_min", 2, "min.NaN.f32 $r, $0, $1;"},
     {"warp_ex2", 1, "ex2.approx.ftz.f32 $r, $0;"},
     {"warp_rcp", 1, "rcp.approx.ftz.f32 $r, $0;"},

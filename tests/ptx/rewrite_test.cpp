@@ -41,6 +41,8 @@ TEST(Rewrite, SetsTheHeader) {
     const std::string text = rewrite(kernel(""), options);
     EXPECT_EQ(text.find(".version 8.3\n.target sm_90a\n.address_size 64\n"), 0u);
     EXPECT_NE(text.find(")\n.maxntid 256, 1, 1\n.minnctapersm 2\n{\n"), std::string::npos) << text;
+    options.threads_per_sm = 1024;
+    EXPECT_EQ(lines_with(".minnctapersm 4", rewrite(kernel(""), options)), 1);
     EXPECT_EQ(lines_with(".maxntid", rewrite(kernel(""), {})), 0);
 }
 
