@@ -33,134 +33,183 @@ RDom gaps_of_tile(const AttentionInputs &in, const Blocking &blocking, const Key
     return r;
 }
 
-} // namespace
+// Declares them, stage by stage, in the order in which they change a score. Each stage runs only where it has something to do, so what is
+// not asked for costs nothing.
+class ScoreStages {
+public:
+    ScoreStages(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels,
+                const Operands &operands, const MemoryAhead &ahead)
+        : in(in), blocking(blocking), ranges(ranges), panels(panels), operands(operands), ahead(ahead), products(blocking.products) {
+        s.dot = Func("dot"), s.relative_window = Func("relative_window"), s.masked = Func("score"), s.cap_in_memory = Func("cap");
+        s.dims = RDom(0, products.packed(in.head_dim), "dims");
+    }
 
-Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels, const Operands &operands,
-              const MemoryAhead &ahead) {
-    const int panel_keys = blocking.keys_per_panel;
-    const Products &products = blocking.products;
+    Scores declared() {
+        if (!blocking.scores_in_memory) sum_products();
+        begin();
+        if (blocking.scores_in_memory) multiply();
+        if (products.parts > 1) remultiply();
+        if (products.rounds()) scale();
+        cap();
+        add_relative_bias();
+        add_bias();
+        if (in.score) apply_own();
+        s.unchanged = select(spoilt || use_cap || use_relative || use_bias || bool(in.score), 0, listed(panels, Panels::full_count));
+        mask();
+        leave_out_gaps();
+        return s;
+    }
+
+private:
+    const AttentionInputs &in;
+    const Blocking &blocking;
+    const KeyRanges &ranges;
+    const Panels &panels;
+    const Operands &operands;
+    const MemoryAhead &ahead;
+    const Products &products;
     const Expr always = Halide::Internal::const_true();
-    auto all_keys = [&](const char *name, const Expr &used) { return listed_keys(blocking, panels, name, used); };
-    auto partial_keys = [&](const char *name, const Expr &used) {
+    const Expr use_cap = in.softcap > 0.0f, use_relative = in.use_relative != 0, use_bias = in.use_bias != 0;
+    const Halide::Var slot{"slot"};
+    Expr spoilt = Halide::Internal::const_false(); // whether a key of the block is Inf or NaN, where that takes products of their own
+    Scores s;
+
+    RDom all_keys(const char *name, const Expr &used) const { return listed_keys(blocking, panels, name, used); }
+    RDom partial_keys(const char *name, const Expr &used) const {
         RDom r = listed_keys(blocking, panels, name, used);
         r.where(r.y >= listed(panels, Panels::full_count));
         return r;
-    };
-    Scores s;
-    s.dot = Func("dot"), s.relative_window = Func("relative_window"), s.masked = Func("score"), s.cap_in_memory = Func("cap");
-    s.dims = RDom(0, blocking.products.packed(in.head_dim), "dims");
-    auto at = [&](const Expr &slot_key) -> Halide::FuncRef { return s.masked(row, slot_key, tile, block, head, batch); };
-    auto stored = [&](const RDom &r) -> Halide::FuncRef { return at(r.y * panel_keys + r.x); };
-    auto in_block = [&](const RDom &r) { return listed_key(blocking, panels, r.y) + r.x; };
+    }
+    Expr slot_key(const Expr &of_slot, const Expr &of_panel) const { return of_slot * blocking.keys_per_panel + of_panel; }
+    Halide::FuncRef at(const Expr &slot_key) const { return s.masked(row, slot_key, tile, block, head, batch); }
+    Halide::FuncRef stored(const RDom &r) const { return at(slot_key(r.y, r.x)); }
+    Expr in_block(const RDom &r) const { return listed_key(blocking, panels, r.y) + r.x; }
     // The cell's key is clamped for reading tensors: past the last key the run-time mask has the say, and never allows.
-    auto cell = [&](const RDom &r) {
-        return Cell{batch, head, query_of(in, blocking, row), min(block * blocking.keys_per_block + in_block(r), in.keys - 1)};
-    };
-    const Halide::Var slot("slot");
-    const auto add_product = [&](const Expr &sum, const Expr &d, const Expr &lane, const Expr &slot) {
+    Cell cell(const RDom &r) const {
+        return {batch, head, query_of(in, blocking, row), min(block * blocking.keys_per_block + in_block(r), in.keys - 1)};
+    }
+    void done(Scores::Stage stage, const RDom &r) { s.updates.push_back({stage, r}); }
+
+    Expr query(const Expr &d, int part) const { return operands.query(products.at({row, d, tile, head, batch}, part)); }
+
+    Expr add_product(const Expr &sum, const Expr &d, const Expr &lane, const Expr &slot) const {
         // What comes of asking is 0, and makes no difference.
         Expr begin = listed_key(blocking, panels, slot);
         if (blocking.asks_ahead) begin = clamp(begin + ahead.asked(slot, tile, block, head, batch), 0, blocking.keys_per_block);
         return products.add_parts(
-            sum,
-            [&](int part) {
-                return operands.query(products.at({row, d, tile, head, batch}, part));
-            },
+            sum, [&](int part) { return query(d, part); },
             [&](int part) {
                 const Expr key = packed_key(in, blocking, operands, slot, begin, lane, d, part);
                 return ahead.block_ahead.defined() ? asking_ahead(in, blocking, operands, ahead, key, slot, lane, d) : key;
             });
-    };
-    auto dot = [&]() -> Halide::FuncRef { return s.dot(row, lane, slot, tile, block, head, batch); };
-    if (!blocking.scores_in_memory) {
+    }
+
+    // In registers.
+    void sum_products() {
         if (blocking.first_rows > 0) s.dims.where(multiplies(blocking, panels, slot));
         // The others are masked, so that the 0 they begin with does.
         if (blocking.few_keys > 0) s.dims.where(lane < blocking.few_keys || keys_left(blocking, ranges, panels, slot) > blocking.few_keys);
+        const auto dot = [&]() -> Halide::FuncRef { return s.dot(row, lane, slot, tile, block, head, batch); };
         dot() = 0.0f;
         dot() = add_product(dot(), s.dims, lane, slot);
     }
 
-    // Each stage runs only where it has something to do, so what is not asked for costs nothing.
-    const Expr of_slot = key / panel_keys;
-    const Expr product = blocking.scores_in_memory ? Expr(0.0f) : Expr(s.dot(row, key % panel_keys, of_slot, tile, block, head, batch));
-    at(key) = defined_if(of_slot < listed(panels, Panels::listed_count), product);
-    if (blocking.scores_in_memory) {
-        RDom terms(0, panel_keys, 0, s.dims.x.extent(), 0, blocking.panels_per_block(), "multiply_keys");
-        terms.where(terms.z < listed(panels, Panels::listed_count));
-        const Expr at_term = terms.z * panel_keys + terms.x;
-        at(at_term) = add_product(at(at_term), terms.y, terms.x, terms.z);
-        s.updates.push_back({Scores::multiply, terms});
+    void begin() {
+        const Expr of_slot = key / blocking.keys_per_panel, of_panel = key % blocking.keys_per_panel;
+        const Expr product = blocking.scores_in_memory ? Expr(0.0f) : Expr(s.dot(row, of_panel, of_slot, tile, block, head, batch));
+        at(key) = defined_if(of_slot < listed(panels, Panels::listed_count), product);
     }
-    Expr spoilt = Halide::Internal::const_false();
-    if (products.parts > 1) {
-        // Of a key that is Inf the products of parts are NaN, or infinite with the wrong sign.
+
+    void multiply() {
+        RDom terms(0, blocking.keys_per_panel, 0, s.dims.x.extent(), 0, blocking.panels_per_block(), "multiply_keys");
+        terms.where(terms.z < listed(panels, Panels::listed_count));
+        const auto score = [&]() { return at(slot_key(terms.z, terms.x)); };
+        score() = add_product(score(), terms.y, terms.x, terms.z);
+        done(Scores::multiply, terms);
+    }
+
+    // Of a key that is Inf the products of parts are NaN, or infinite with the wrong sign: it is multiplied once more, as it is given.
+    void remultiply() {
         const Expr of_task = blocking.task_of(tile);
         spoilt = operands.key_bits(block, of_task, head, batch) >= Operands::infinite_bits;
-        const auto is_spoilt = [&](const Expr &slot, const Expr &lane) {
-            return operands.each_key_bits(listed_key(blocking, panels, slot) + lane, block, of_task, head, batch) >=
-                   Operands::infinite_bits;
-        };
-        RDom terms(0, panel_keys, 0, products.depth() * s.dims.x.extent(), 0, blocking.panels_per_block(), "remultiply_keys");
+        RDom terms(0, blocking.keys_per_panel, 0, products.depth() * s.dims.x.extent(), 0, blocking.panels_per_block(), "remultiply_keys");
+        const Expr listed_at = listed_key(blocking, panels, terms.z) + terms.x;
         terms.where(terms.z < select(spoilt, listed(panels, Panels::listed_count), 0));
-        terms.where(is_spoilt(terms.z, terms.x));
-        const Expr at_term = terms.z * panel_keys + terms.x, word = terms.y / products.depth(), nth = terms.y % products.depth();
-        const Expr q = products.number([&](int part) { return operands.query(products.at({row, word, tile, head, batch}, part)); }, nth);
-        // Of the key as it is given, and not of parts: of Inf they are NaN.
-        const Expr channel = word + nth * s.dims.x.extent(), listed_at = listed_key(blocking, panels, terms.z) + terms.x;
+        terms.where(operands.each_key_bits(listed_at, block, of_task, head, batch) >= Operands::infinite_bits);
+        const Expr word = terms.y / products.depth(), nth = terms.y % products.depth();
+        const Expr q = products.number([&](int part) { return query(word, part); }, nth);
+        const Expr channel = word + nth * s.dims.x.extent();
         const Expr token = min(block * blocking.keys_per_block + listed_at, in.keys - 1);
         const Expr k = in.key_channel(min(channel, in.head_dim - 1), token, head, batch);
-        at(at_term) = branch(terms.y == 0, 0.0f, at(at_term)) + q * select(channel < in.head_dim, k, 0.0f);
-        s.updates.push_back({Scores::remultiply, terms});
+        const auto score = [&]() { return at(slot_key(terms.z, terms.x)); };
+        score() = branch(terms.y == 0, 0.0f, score()) + q * select(channel < in.head_dim, k, 0.0f);
+        done(Scores::remultiply, terms);
     }
-    const Expr use_cap = in.softcap > 0.0f, use_relative = in.use_relative != 0, use_bias = in.use_bias != 0;
+
     // Pairs of q that are rounded don't have the scale. A factor in each stage that follows, 1 where it isn't the first, would be held in a
     // register through the products, of which those of 128 channels have none left.
-    if (products.rounds()) {
-        const RDom scale = all_keys("scale_keys", in.changes_scores() && !use_cap);
-        stored(scale) = stored(scale) * abs(in.scale);
-        s.updates.push_back({Scores::scale, scale});
+    void scale() {
+        const RDom scaled = all_keys("scale_keys", in.changes_scores() && !use_cap);
+        stored(scaled) = stored(scaled) * abs(in.scale);
+        done(Scores::scale, scaled);
     }
 
-    const RDom cap = all_keys("cap_keys", use_cap);
-    const auto in_memory = [&](Scores::CapInMemory which) { return s.cap_in_memory(row, int(which), tile, block, head, batch); };
-    const Cap own_cap(in.softcap);
-    s.cap_in_memory(row, which, tile, block, head, batch) = select(which == int(Scores::cap_size), own_cap.size, own_cap.reciprocal);
-    stored(cap) = softcap(products.rounds() ? stored(cap) * abs(in.scale) : stored(cap),
-                          {in_memory(Scores::cap_size), in_memory(Scores::cap_reciprocal)});
-    s.updates.push_back({Scores::cap, cap});
+    void cap() {
+        const RDom capped = all_keys("cap_keys", use_cap);
+        const auto in_memory = [&](Scores::CapInMemory which) { return s.cap_in_memory(row, int(which), tile, block, head, batch); };
+        const Cap own_cap(in.softcap);
+        s.cap_in_memory(row, which, tile, block, head, batch) = select(which == int(Scores::cap_size), own_cap.size, own_cap.reciprocal);
+        stored(capped) = softcap(products.rounds() ? stored(capped) * abs(in.scale) : stored(capped),
+                                 {in_memory(Scores::cap_size), in_memory(Scores::cap_reciprocal)});
+        done(Scores::cap, capped);
+    }
 
-    declare_relative_window(s, in, blocking);
-    const RDom relative = all_keys("relative_keys", use_relative);
-    stored(relative) =
-        stored(relative) + s.relative_window(row + blocking.keys_of_panels() - 1 - in_block(relative), tile, block, head, batch);
-    s.updates.push_back({Scores::relative, relative});
+    void add_relative_bias() {
+        declare_relative_window(s, in, blocking);
+        const RDom biased = all_keys("relative_keys", use_relative);
+        const Expr distance = row + blocking.keys_of_panels() - 1 - in_block(biased);
+        stored(biased) = stored(biased) + s.relative_window(distance, tile, block, head, batch);
+        done(Scores::relative, biased);
+    }
 
-    const RDom bias = all_keys("score_bias_keys", use_bias);
-    stored(bias) = add_bias(stored(bias), panels.bias.rows(row, in_block(bias), tile, block, head, batch));
-    s.updates.push_back({Scores::bias, bias});
+    void add_bias() {
+        const RDom biased = all_keys("score_bias_keys", use_bias);
+        stored(biased) = dsl::add_bias(stored(biased), panels.bias.rows(row, in_block(biased), tile, block, head, batch));
+        done(Scores::bias, biased);
+    }
 
-    if (in.score) {
+    void apply_own() {
         const RDom own = all_keys("own_keys", always);
         stored(own) = (*in.score)(stored(own), cell(own));
-        s.updates.push_back({Scores::own, own});
+        done(Scores::own, own);
     }
 
-    s.unchanged = select(spoilt || use_cap || use_relative || use_bias || bool(in.score), 0, listed(panels, Panels::full_count));
-    const RDom attend = partial_keys("score_attend_keys", in.mask ? always : in.use_attend != 0);
-    Expr attended = attending_bit(panels, row, in_block(attend));
-    if (in.mask) attended = branch(in.use_attend != 0, attended, 1);
-    const Expr allowed = in.mask ? attended != 0 && in.mask->allows(cell(attend)) : attended != 0;
-    stored(attend) = mask_score(stored(attend), allowed);
-    s.updates.push_back({Scores::attend, attend});
+    void mask() {
+        const RDom attend = partial_keys("score_attend_keys", in.mask ? always : in.use_attend != 0);
+        Expr attended = attending_bit(panels, row, in_block(attend));
+        if (in.mask) attended = branch(in.use_attend != 0, attended, 1);
+        const Expr allowed = in.mask ? attended != 0 && in.mask->allows(cell(attend)) : attended != 0;
+        stored(attend) = mask_score(stored(attend), allowed);
+        done(Scores::attend, attend);
+    }
 
-    const RDom gaps = gaps_of_tile(in, blocking, ranges, panels);
-    Expr gap_key = first_key(blocking, panels, gaps.z) + gaps.x;
-    const auto gap = ranges.gap(row, gaps.y, tile, head, batch);
-    Expr in_gap = gap_key >= gap[KeyRanges::first] && gap_key < gap[KeyRanges::end];
-    at(gaps.z * panel_keys + gaps.x) = mask_score(at(gaps.z * panel_keys + gaps.x), !in_gap);
-    s.updates.push_back({Scores::intervals, gaps});
+    // Of the run-time mask.
+    void leave_out_gaps() {
+        const RDom gaps = gaps_of_tile(in, blocking, ranges, panels);
+        const Expr gap_key = first_key(blocking, panels, gaps.z) + gaps.x;
+        const auto gap = ranges.gap(row, gaps.y, tile, head, batch);
+        const Expr in_gap = gap_key >= gap[KeyRanges::first] && gap_key < gap[KeyRanges::end];
+        const auto score = [&]() { return at(slot_key(gaps.z, gaps.x)); };
+        score() = mask_score(score(), !in_gap);
+        done(Scores::intervals, gaps);
+    }
+};
 
-    return s;
+} // namespace
+
+Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels, const Operands &operands,
+              const MemoryAhead &ahead) {
+    return ScoreStages(in, blocking, ranges, panels, operands, ahead).declared();
 }
 
 } // namespace attune::dsl
