@@ -224,20 +224,21 @@ struct MemoryAhead {
 struct Scores {
     Halide::Func dot;             // (row, lane, slot, tile, block, head, batch); only where they aren't made in place
     Halide::Func relative_window; // (distance, tile, block, head, batch): what of `relative` the tile x block needs
-    // (row, which, tile, block, head, batch): the soft cap, and its reciprocal. In memory, of each row, since what is the same for all is
-    // held in registers through the products, which have none left.
-    Halide::Func cap_in_memory;
-    enum CapInMemory { cap_size, cap_reciprocal };
+    // (row, which, tile, block, head, batch): the soft cap, its reciprocal, and what a score is multiplied with before a stage, of pairs
+    // that are rounded. In memory, of each row, since what is the same for all is held in registers through the products, which have none
+    // left.
+    Halide::Func constants;
+    enum Constant { cap_size, cap_reciprocal, before_cap, before_relative, before_bias, before_own, constant_count };
     Halide::Func masked; // (row, slot key, tile, block, head, batch), in stages: see below
-    enum Stage { multiply, remultiply, scale, cap, relative, bias, own, attend, intervals };
+    enum Stage { multiply, remultiply, cap, relative, bias, own, attend, intervals };
     struct Update {
         Stage stage;
         Halide::RDom keys;
     };
     // Of `masked`, whose definition is the product. In order: `multiply` only where it is made in place, by keys (lane, term of the
     // product, slot); `remultiply` of numbers in parts, likewise, of keys that aren't finite: it makes their scores anew, one product after
-    // the other, since of Inf the products of parts are NaN; `scale` only of pairs that are rounded, `own` only where there is such a
-    // score, `attend` with a mask that is compiled in.
+    // the other, since of Inf the products of parts are NaN; `own` only where there is such a score, `attend` with a mask that is compiled
+    // in.
     std::vector<Update> updates;
     Halide::Expr unchanged; // how many slots, from the first on, no stage but the product changes
     Halide::RDom dims;

@@ -40,7 +40,7 @@ public:
     ScoreStages(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels,
                 const Operands &operands, const MemoryAhead &ahead)
         : in(in), blocking(blocking), ranges(ranges), panels(panels), operands(operands), ahead(ahead), products(blocking.products) {
-        s.dot = Func("dot"), s.relative_window = Func("relative_window"), s.masked = Func("score"), s.cap_in_memory = Func("cap");
+        s.dot = Func("dot"), s.relative_window = Func("relative_window"), s.masked = Func("score"), s.constants = Func("constants");
         s.dims = RDom(0, products.packed(in.head_dim), "dims");
     }
 
@@ -49,7 +49,7 @@ public:
         begin();
         if (blocking.scores_in_memory) multiply();
         if (products.parts > 1) remultiply();
-        if (products.rounds()) scale();
+        declare_constants();
         cap();
         add_relative_bias();
         add_bias();
@@ -146,21 +146,25 @@ private:
         done(Scores::remultiply, terms);
     }
 
-    // Pairs of q that are rounded don't have the scale. A factor in each stage that follows, 1 where it isn't the first, would be held in a
-    // register through the products, of which those of 128 channels have none left.
-    void scale() {
-        const RDom scaled = all_keys("scale_keys", in.changes_scores() && !use_cap);
-        stored(scaled) = stored(scaled) * abs(in.scale);
-        done(Scores::scale, scaled);
+    Expr constant(Scores::Constant which) const { return s.constants(row, int(which), tile, block, head, batch); }
+
+    // Pairs of q that are rounded don't have the scale: the first of the stages that follow multiplies with it, the others with 1.
+    void declare_constants() {
+        const Cap own_cap(in.softcap);
+        Expr value = select(which == int(Scores::cap_size), own_cap.size, own_cap.reciprocal);
+        const std::pair<Scores::Constant, Expr> scaled_already[] = {{Scores::before_cap, Halide::Internal::const_false()},
+                                                                    {Scores::before_relative, use_cap},
+                                                                    {Scores::before_bias, use_cap || use_relative},
+                                                                    {Scores::before_own, use_cap || use_relative || use_bias}};
+        for (const auto &[constant, already] : scaled_already)
+            if (products.rounds()) value = select(which == int(constant), select(already, 1.0f, abs(in.scale)), value);
+        s.constants(row, which, tile, block, head, batch) = value;
     }
+    Expr scaled(const RDom &r, Scores::Constant factor) const { return products.rounds() ? stored(r) * constant(factor) : Expr(stored(r)); }
 
     void cap() {
         const RDom capped = all_keys("cap_keys", use_cap);
-        const auto in_memory = [&](Scores::CapInMemory which) { return s.cap_in_memory(row, int(which), tile, block, head, batch); };
-        const Cap own_cap(in.softcap);
-        s.cap_in_memory(row, which, tile, block, head, batch) = select(which == int(Scores::cap_size), own_cap.size, own_cap.reciprocal);
-        stored(capped) = softcap(products.rounds() ? stored(capped) * abs(in.scale) : stored(capped),
-                                 {in_memory(Scores::cap_size), in_memory(Scores::cap_reciprocal)});
+        stored(capped) = softcap(scaled(capped, Scores::before_cap), {constant(Scores::cap_size), constant(Scores::cap_reciprocal)});
         done(Scores::cap, capped);
     }
 
@@ -168,19 +172,20 @@ private:
         declare_relative_window(s, in, blocking);
         const RDom biased = all_keys("relative_keys", use_relative);
         const Expr distance = row + blocking.keys_of_panels() - 1 - in_block(biased);
-        stored(biased) = stored(biased) + s.relative_window(distance, tile, block, head, batch);
+        stored(biased) = scaled(biased, Scores::before_relative) + s.relative_window(distance, tile, block, head, batch);
         done(Scores::relative, biased);
     }
 
     void add_bias() {
         const RDom biased = all_keys("score_bias_keys", use_bias);
-        stored(biased) = dsl::add_bias(stored(biased), panels.bias.rows(row, in_block(biased), tile, block, head, batch));
+        const Expr bias = panels.bias.rows(row, in_block(biased), tile, block, head, batch);
+        stored(biased) = dsl::add_bias(scaled(biased, Scores::before_bias), bias);
         done(Scores::bias, biased);
     }
 
     void apply_own() {
         const RDom own = all_keys("own_keys", always);
-        stored(own) = (*in.score)(stored(own), cell(own));
+        stored(own) = (*in.score)(scaled(own, Scores::before_own), cell(own));
         done(Scores::own, own);
     }
 

@@ -270,10 +270,11 @@ private:
         const dsl::Scores &s = a.scores;
         Func masked = s.masked;
         per_tile(s.relative_window);
-        per_tile(s.cap_in_memory);
-        Func cap = s.cap_in_memory;
-        const Var which_of_cap = cap.args()[1];
-        cap.bound(which_of_cap, 0, 2).bound_extent(row, rows).vectorize(row, lanes);
+        per_tile(s.constants);
+        Func constants = s.constants;
+        const Var which_of_constants = constants.args()[1];
+        const int count = a.blocking.products.rounds() ? dsl::Scores::constant_count : dsl::Scores::before_cap;
+        constants.bound(which_of_constants, 0, count).bound_extent(row, rows).vectorize(row, lanes);
         Func window = s.relative_window;
         window.vectorize(window.args().front(), lanes, TailStrategy::GuardWithIf);
         per_tile(masked);
