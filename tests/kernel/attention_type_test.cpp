@@ -117,6 +117,18 @@ TEST_P(AttentionTypes, UnderMasksAndBiases) {
     }
 }
 
+/** The first of the stages that change scores scales those of pairs, if there is one. */
+TEST_P(AttentionTypes, WhateverChangesScoresTheyAreScaledOnce) {
+    for (int which = 0; which < 8; which++) {
+        AttentionProblem p = half_problem(41, 77);
+        p.scale = -0.4f, p.temperature = 0.8f, p.offset = 36;
+        if (which & 1) p.softcap = 1.5f;
+        if (which & 2) p.alibi = true;
+        if (which & 4) p.bias = bias({1, 4, 41, 77});
+        expect_within(2, p);
+    }
+}
+
 TEST_P(AttentionTypes, UnderTensorsOfCells) {
     for (const Extents &extents : {Extents{2, 4, 41, 77}, {1, 1, 1, 77}, {2, 1, 41, 1}, {1, 4, 41, 77}}) {
         AttentionProblem p = half_problem(41, 77);

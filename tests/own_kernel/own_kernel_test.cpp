@@ -8,9 +8,11 @@
 #include "own_data_kernel.h"
 #include "own_halves_kernel.h"
 #include "own_lambda_kernel.h"
+#include "own_lambda_pairs_kernel.h"
 #include "own_lengths_kernel.h"
 #include "own_narrow_kernel.h"
 #include "own_narrower_kernel.h"
+#include "own_pairs_kernel.h"
 #include "own_pattern_kernel.h"
 #include "own_reference_kernel.h"
 #include "own_rotary_kernel.h"
@@ -140,24 +142,56 @@ Tensor<float> with_odd_tokens_negated(const Tensor<float> &x) {
     return y;
 }
 
-TEST_F(OwnKernel, LambdasOfMaskScoreAndPosition) {
-    AttentionProblem p = normal_problem({2, 4, 2, 50, 70, 20, 12}, random);
+/** What own_lambda.cpp says of a problem. */
+AttentionProblem by_lambdas(const AttentionProblem &p) {
     AttentionProblem meant = p;
-    meant.scale = 0.5f / std::sqrt(20.0f);
-    meant.bias = Tensor<float>({1, 4, 50, 70});
-    meant.boolean_mask = Tensor<uint8_t>({2, 4, 50, 70});
-    for (int h = 0; h < 4; h++)
-        for (int i = 0; i < 50; i++)
-            for (int j = 0; j < 70; j++) {
+    meant.scale = 0.5f / std::sqrt(float(p.dim()));
+    meant.bias = Tensor<float>({1, p.query_heads(), p.queries(), p.keys()});
+    meant.boolean_mask = Tensor<uint8_t>({p.batch(), p.query_heads(), p.queries(), p.keys()});
+    for (int h = 0; h < p.query_heads(); h++)
+        for (int i = 0; i < p.queries(); i++)
+            for (int j = 0; j < p.keys(); j++) {
                 (*meant.bias)(0, h, i, j) = -0.02f * float(std::abs(i - j) * (h + 1));
-                for (int b = 0; b < 2; b++)
+                for (int b = 0; b < p.batch(); b++)
                     (*meant.boolean_mask)(b, h, i, j) = (i / 16 + j / 24 + h + b) % 3 == 0;
             }
     meant.q = with_odd_tokens_negated(p.q), meant.k = with_odd_tokens_negated(p.k);
+    return meant;
+}
+
+TEST_F(OwnKernel, LambdasOfMaskScoreAndPosition) {
+    const AttentionProblem p = normal_problem({2, 4, 2, 50, 70, 20, 12}, random);
     RunOptions options;
     options.weights = false; // what C++ compiles in can't be read
-    const AttentionRun run = run_own_kernel(own_lambda_kernel, p, options);
-    expect_results(run, meant);
+    expect_results(run_own_kernel(own_lambda_kernel, p, options), by_lambdas(p));
+}
+
+TEST_F(OwnKernel, LambdasOfPairs) {
+    RunOptions options;
+    options.weights = false;
+    for (auto [queries, keys] : {std::pair{1, 1}, {50, 70}, {130, 1100}}) {
+        const AttentionProblem p = rounded_inputs(ATTUNE_BF16, normal_problem({2, 4, 2, queries, keys, 20, 12}, random));
+        const HalfRun run = run_own_half_kernel(own_lambda_pairs_kernel, p, options);
+        ASSERT_TRUE(run.status.ok()) << run.status.message;
+        expect_accurate(ATTUNE_BF16, by_lambdas(p), run);
+    }
+}
+
+TEST_F(OwnKernel, PatternSoftcapAndAlibiOfPairs) {
+    for (auto [queries, keys, first] : {std::array<int, 3>{1, 1, 0}, {70, 70, 5}, {33, 1130, 40}}) {
+        AttentionProblem p = rounded_inputs(ATTUNE_BF16, normal_problem({2, 4, 2, queries, keys, 64, 64}, random));
+        p.mask = "causal & (dilated(3) | prefix(" + std::to_string(first) + "))", p.offset = keys - queries, p.alibi = true;
+        AttentionProblem meant = p;
+        meant.softcap = 5; // the kernel has it
+        RunOptions options;
+        options.params = {first};
+        for (bool has_bias : {false, true}) {
+            if (has_bias) p.bias = Tensor<float>({1, 4, queries, keys}), random.fill_normal(*p.bias), meant.bias = p.bias;
+            const HalfRun run = run_own_half_kernel(own_pairs_kernel, p, options);
+            ASSERT_TRUE(run.status.ok()) << run.status.message;
+            expect_accurate(ATTUNE_BF16, meant, run);
+        }
+    }
 }
 
 // A mask in C++ may read them in every call: without key lengths each is M.

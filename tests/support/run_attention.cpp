@@ -67,6 +67,12 @@ Result<AttentionPlan> plan_of(const attune_kernel &kernel, const AttentionProble
     return Status{ATTUNE_INTERNAL, "the plan chose " + planned + " instead of " + kernel.name};
 }
 
+Result<AttentionPlan> plan_of_own(const attune_kernel &kernel, const AttentionProblem &problem) {
+    AttentionDesc desc;
+    desc.head_dim = problem.dim(), desc.value_dim = problem.value_dim(), desc.kernel = &kernel, desc.dtype = kernel.dtype;
+    return AttentionPlan::create(desc);
+}
+
 AttentionRun run_plan(const AttentionPlan &plan, const AttentionProblem &problem, RunOptions &options) {
     AttentionRun run;
     run.out = Tensor<float>({problem.batch(), problem.query_heads(), problem.queries(), problem.value_dim()}, options.layout);
@@ -84,6 +90,23 @@ AttentionRun run_plan(const AttentionPlan &plan, const AttentionProblem &problem
     run.status = plan.run(args, options.call);
     run.workspace_bytes = options.call.workspace_bytes;
     return run;
+}
+
+HalfRun run_half_plan(const AttentionPlan &plan, const AttentionProblem &problem, const RunOptions &options) {
+    const attune_type type = plan.kernel().dtype;
+    const HalfTensor q(type, problem.q), k(type, problem.k), v(type, problem.v);
+    const Extents rows = {problem.batch(), problem.query_heads(), problem.queries()};
+    const HalfTensor out(type, Tensor<float>({rows[0], rows[1], rows[2], problem.value_dim()}));
+    const Tensor<float> lse(rows), weights({rows[0], rows[1], rows[2], problem.keys()});
+    Optionals optionals;
+    AttentionArgs args(q.view(), k.view(), v.view(), out.view());
+    args.lse = optionals.add(lse);
+    if (options.weights) args.weights = optionals.add(weights);
+    point_to_inputs(args, problem, optionals);
+    set_numbers(args, problem);
+    args.params = options.params.data(), args.param_count = static_cast<int32_t>(options.params.size());
+    const Status status = plan.run(args);
+    return {status, out.values(), to_double(lse), options.weights ? to_double(weights) : std::vector<double>()};
 }
 
 AttentionRun failed(const Status &status) {
@@ -125,18 +148,7 @@ AttentionRun run_attention(const attune_kernel &kernel, const AttentionProblem &
 
 HalfRun run_half_attention(const attune_kernel &kernel, const AttentionProblem &problem) {
     const Result<AttentionPlan> plan = plan_of(kernel, problem);
-    if (!plan.ok()) return {plan.status(), {}, {}, {}};
-    const HalfTensor q(kernel.dtype, problem.q), k(kernel.dtype, problem.k), v(kernel.dtype, problem.v);
-    const Extents rows = {problem.batch(), problem.query_heads(), problem.queries()};
-    const HalfTensor out(kernel.dtype, Tensor<float>({rows[0], rows[1], rows[2], problem.value_dim()}));
-    const Tensor<float> lse(rows), weights({rows[0], rows[1], rows[2], problem.keys()});
-    Optionals optionals;
-    AttentionArgs args(q.view(), k.view(), v.view(), out.view());
-    args.lse = optionals.add(lse), args.weights = optionals.add(weights);
-    point_to_inputs(args, problem, optionals);
-    set_numbers(args, problem);
-    const Status status = plan.value().run(args);
-    return {status, out.values(), to_double(lse), to_double(weights)};
+    return plan.ok() ? run_half_plan(plan.value(), problem, {}) : HalfRun{plan.status(), {}, {}, {}};
 }
 
 AttentionRun run_attention(const std::string &schedule, const AttentionProblem &problem, RunOptions options) {
@@ -147,10 +159,13 @@ AttentionRun run_attention(const std::string &schedule, const AttentionProblem &
 }
 
 AttentionRun run_own_kernel(const attune_kernel &kernel, const AttentionProblem &problem, RunOptions options) {
-    AttentionDesc desc;
-    desc.head_dim = problem.dim(), desc.value_dim = problem.value_dim(), desc.kernel = &kernel, desc.dtype = kernel.dtype;
-    const Result<AttentionPlan> plan = AttentionPlan::create(desc);
+    const Result<AttentionPlan> plan = plan_of_own(kernel, problem);
     return plan.ok() ? run_plan(plan.value(), problem, options) : failed(plan.status());
+}
+
+HalfRun run_own_half_kernel(const attune_kernel &kernel, const AttentionProblem &problem, const RunOptions &options) {
+    const Result<AttentionPlan> plan = plan_of_own(kernel, problem);
+    return plan.ok() ? run_half_plan(plan.value(), problem, options) : HalfRun{plan.status(), {}, {}, {}};
 }
 
 void expect_scores_match_oracle(const attune_kernel &kernel, const AttentionProblem &problem) {

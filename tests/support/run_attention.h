@@ -38,6 +38,9 @@ HalfRun run_half_attention(const attune_kernel &kernel, const AttentionProblem &
 /** Runs a kernel of attune_add_kernel, whose compiled-in texts say what the problem's mask, score and position are. */
 AttentionRun run_own_kernel(const attune_kernel &kernel, const AttentionProblem &problem, RunOptions options = {});
 
+/** The same of a kernel of f16 or bf16; of the options, `weights` and `params` count. */
+HalfRun run_own_half_kernel(const attune_kernel &kernel, const AttentionProblem &problem, const RunOptions &options = {});
+
 /** How a result is judged. */
 struct Judgement {
     bool unit_normal = false; // q, k and v are unit-normal, scale and temperature the defaults: 4e-6 of max |v| binds too
