@@ -75,8 +75,9 @@ Attention attention(const AttentionInputs &in, const Blocking &blocking) {
     a.panels = panels(in, blocking, a.ranges);
     a.operands = operands(in, blocking, a.ranges, a.panels, a.padded_value_dim);
     if (blocking.asks_ahead) a.ahead = memory_ahead(in, blocking, a.ranges, a.panels);
-    a.scores = scores(in, blocking, a.ranges, a.panels, a.operands, a.ahead);
-    a.partial = block_state(in, blocking, a.ranges, a.panels, a.operands, a.scores);
+    const BlockParts parts{in, blocking, a.ranges, a.panels, a.operands};
+    a.scores = scores(parts, a.ahead);
+    a.partial = block_state(parts, a.scores);
     a.fold = fold(in, blocking, a.ranges, a.panels, a.partial, a.padded_value_dim);
 
     const int rows = blocking.rows_per_tile;

@@ -10,10 +10,19 @@ Panels panels(const AttentionInputs &in, const Blocking &blocking, const KeyRang
 Operands operands(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels,
                   const Halide::Expr &padded_value_dim);
 MemoryAhead memory_ahead(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels);
-Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels, const Operands &operands,
-              const MemoryAhead &ahead);
-BlockState block_state(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels,
-                       const Operands &operands, const Scores &scores);
+
+/** What the scores and the state of a block are declared from. */
+struct BlockParts {
+    const AttentionInputs &in;
+    const Blocking &blocking;
+    const KeyRanges &ranges;
+    const Panels &panels;
+    const Operands &operands;
+    const Products &products = blocking.products;
+};
+Scores scores(const BlockParts &parts, const MemoryAhead &ahead);
+BlockState block_state(const BlockParts &parts, const Scores &scores);
+
 Fold fold(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels, const BlockState &partial,
           const Halide::Expr &padded_value_dim);
 

@@ -35,11 +35,9 @@ RDom gaps_of_tile(const AttentionInputs &in, const Blocking &blocking, const Key
 
 // Declares them, stage by stage, in the order in which they change a score. Each stage runs only where it has something to do, so what is
 // not asked for costs nothing.
-class ScoreStages {
+class ScoreStages : BlockParts {
 public:
-    ScoreStages(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels,
-                const Operands &operands, const MemoryAhead &ahead)
-        : in(in), blocking(blocking), ranges(ranges), panels(panels), operands(operands), ahead(ahead), products(blocking.products) {
+    ScoreStages(const BlockParts &parts, const MemoryAhead &ahead) : BlockParts(parts), ahead(ahead) {
         s.dot = Func("dot"), s.relative_window = Func("relative_window"), s.masked = Func("score"), s.constants = Func("constants");
         s.dims = RDom(0, products.packed(in.head_dim), "dims");
     }
@@ -61,13 +59,7 @@ public:
     }
 
 private:
-    const AttentionInputs &in;
-    const Blocking &blocking;
-    const KeyRanges &ranges;
-    const Panels &panels;
-    const Operands &operands;
     const MemoryAhead &ahead;
-    const Products &products;
     const Expr always = Halide::Internal::const_true();
     const Expr use_cap = in.softcap > 0.0f, use_relative = in.use_relative != 0, use_bias = in.use_bias != 0;
     const Halide::Var slot{"slot"};
@@ -212,9 +204,6 @@ private:
 
 } // namespace
 
-Scores scores(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels, const Operands &operands,
-              const MemoryAhead &ahead) {
-    return ScoreStages(in, blocking, ranges, panels, operands, ahead).declared();
-}
+Scores scores(const BlockParts &parts, const MemoryAhead &ahead) { return ScoreStages(parts, ahead).declared(); }
 
 } // namespace attune::dsl

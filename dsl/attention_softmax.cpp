@@ -15,11 +15,9 @@ using Halide::RDom;
 namespace {
 
 // Declares it, stage by stage: each reads what those before it declared.
-class BlockStateStages {
+class BlockStateStages : BlockParts {
 public:
-    BlockStateStages(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels,
-                     const Operands &operands, const Scores &scores)
-        : in(in), blocking(blocking), ranges(ranges), panels(panels), operands(operands), scores(scores), products(blocking.products) {
+    BlockStateStages(const BlockParts &parts, const Scores &scores) : BlockParts(parts), scores(scores) {
         b.lane_maximum = Func("lane_maximum"), b.maximum = Func("block_maximum"), b.weight = Func("weight");
         b.exponent = Func("exponent");
         b.lane_sum = Func("lane_sum"), b.sum = Func("block_sum"), b.kept = Func("kept"), b.kept_weight = Func("kept_weight"),
@@ -36,13 +34,7 @@ public:
     }
 
 private:
-    const AttentionInputs &in;
-    const Blocking &blocking;
-    const KeyRanges &ranges;
-    const Panels &panels;
-    const Operands &operands;
     const Scores &scores;
-    const Products &products;
     const int panel_keys = blocking.keys_per_panel, depth = products.depth(), packed_keys = panel_keys / depth;
     // Maxima and sums are kept in lanes apart, so that no step waits for the one before.
     const int apart = blocking.lanes_apart > 0 ? blocking.lanes_apart : panel_keys, sums_apart = std::min(apart, packed_keys);
@@ -219,9 +211,6 @@ private:
 
 } // namespace
 
-BlockState block_state(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels,
-                       const Operands &operands, const Scores &scores) {
-    return BlockStateStages(in, blocking, ranges, panels, operands, scores).declared();
-}
+BlockState block_state(const BlockParts &parts, const Scores &scores) { return BlockStateStages(parts, scores).declared(); }
 
 } // namespace attune::dsl
