@@ -28,7 +28,7 @@ public:
         take_maximum();
         weigh();
         add_up();
-        if_kept();
+        decide_kept();
         multiply();
         return b;
     }
@@ -82,8 +82,7 @@ private:
     }
 
     void weigh() {
-        const Halide::Var which("which");
-        const auto of_exponent = [&](const Expr &which) -> Halide::FuncRef { return b.exponent(row, which, tile, block, head, batch); };
+        const auto of_exponent = [&](const Expr &one) -> Halide::FuncRef { return b.exponent(row, one, tile, block, head, batch); };
         if (products.rounds()) of_exponent(which) = exponent(which, over_all(b.maximum), exponent_scale(in, blocking));
         const auto pair_weight = [&](const Expr &key) {
             return exp2_half_to_bfloat16(score(key) * of_exponent(BlockState::row_scale) - of_exponent(BlockState::row_reference));
@@ -117,7 +116,7 @@ private:
     // makes their counter's words once. (Not where a branch is between them: a schedule specializes.) Where values aren't finite, all keys
     // are kept rather than not asked about: a branch between a product and its addition would keep them from being fused, as those of the
     // other stages are.
-    void if_kept() {
+    void decide_kept() {
         const int of_counter = Dropout::keys_of_counter, of_panel = blocking.kept_per_panel() / of_counter;
         const Expr slot = key / of_counter / of_panel, nth = key / of_counter % of_panel, begin = first_key(blocking, panels, slot);
         const Cell cell{batch, head, query_of(in, blocking, row), (begin / of_counter + nth) * of_counter + key % of_counter};

@@ -49,7 +49,7 @@ Expr rounded(const Halide::Type &type, const Expr &x) {
     rounding.float16_keeps_nan = true;
     rounding.to_bfloat16 = [](const Expr &number) {
         const Expr bits = Halide::reinterpret<uint32_t>(min(Halide::reinterpret<int32_t>(number), 0x7fc00000));
-        return Halide::cast<uint16_t>((bits + Expr(uint32_t(0x7fff)) + ((bits >> 16) & Expr(uint32_t(1)))) >> 16);
+        return Halide::cast<uint16_t>(rounded_to_upper_half(bits) >> 16);
     };
     return as_type(type, x, rounding);
 }

@@ -27,12 +27,14 @@ Expr is_past_infinity(const Expr &x) { return past_infinity(x) > literal(0x7ffff
 
 // Bits of f32 whose upper half is the nearest bf16; the lower half is of no account.
 Expr rounded_bits(const Expr &x, bool blends) {
-    Expr bits = bits_of(x), rounded = bits + literal(0x7fff) + ((bits >> 16) & literal(1));
+    Expr rounded = rounded_to_upper_half(bits_of(x));
     // Or else the NaN whose bits are all ones.
     return blends ? select(is_past_infinity(x), literal(0x7fc00000), rounded) : rounded | (literal(0) - (past_infinity(x) >> 31));
 }
 
 } // namespace
+
+Expr rounded_to_upper_half(const Expr &bits) { return bits + literal(0x7fff) + ((bits >> 16) & literal(1)); }
 
 Expr as_float(const Expr &x) {
     if (!x.type().is_bfloat()) return cast<float>(x);

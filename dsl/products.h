@@ -24,6 +24,10 @@ struct Rounding {
 /** The f32 x in a type: the nearest number of it, ties to even; NaN for NaN. */
 Halide::Expr as_type(const Halide::Type &type, const Halide::Expr &x, const Rounding &rounding = {});
 
+/** u32 whose upper half is that of the bits of the nearest bf16, ties to even, to the f32 of bits `bits`. A NaN of a mantissa near its end
+ * runs over, into 0 or the sign. */
+Halide::Expr rounded_to_upper_half(const Halide::Expr &bits);
+
 /** The number of bf16 nearest to the f32 x, as f32; NaN for NaN. */
 Halide::Expr round_to_bfloat16(const Halide::Expr &x);
 

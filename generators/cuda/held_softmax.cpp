@@ -1,8 +1,6 @@
 // Softmax and log-softmax of rows on a GPU: where a row fits in the registers of the threads that share it, from there.
 #include "dsl/held_softmax.h"
 
-#include <algorithm>
-
 #include "generators/cuda/shares_multiprocessor.h"
 #include "generators/softmax.h"
 #include "schedules/cuda/held_softmax.h"

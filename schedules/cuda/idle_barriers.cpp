@@ -3,7 +3,6 @@
 namespace attune::schedules::cuda {
 
 using namespace Halide::Internal;
-using Halide::Expr;
 
 namespace {
 
