@@ -18,10 +18,6 @@ attune_tensor or_nothing(const attune_tensor *given, attune_type type, int32_t r
     return given ? *given : attune_contiguous(const_cast<int32_t *>(&zero), type, rank, extents);
 }
 
-float scale_of(const attune_attention_args &args, int64_t head_dim) {
-    return args.has_scale ? args.scale : static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_dim)));
-}
-
 /** The soft cap given as a number or in the score; 0 for a kernel that has it compiled in. */
 float softcap_of(const PreparedRun &run, bool weights) {
     const text::ScoreTerm *term = run.plan.score.find(text::ScoreKind::softcap);

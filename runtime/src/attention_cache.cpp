@@ -73,9 +73,9 @@ Status RunCache::check_ring(const MaskProgram &program, const AttentionShape &s,
         FirstKey first = {};
         ATTUNE_TRY(find_first_key(program, input, call, first));
         ATTUNE_REQUIRE(first.key >= left,
-                       "query {} of batch item {} attends to token {}; the ring of {} tokens has {} to {} left: a window and a "
-                       "capacity of at least window(W, 0) and the {} new tokens are needed",
-                       first.row, b, first.key, capacity, left, tokens - 1, s.new_keys);
+                       "query {} of batch item {} attends to token {}; the ring of {} tokens has {} to {} left; with {} new tokens, "
+                       "a mask window(W, 0) needs a ring of W + {}",
+                       first.row, b, first.key, capacity, left, tokens - 1, s.new_keys, s.new_keys);
     }
     return {};
 }

@@ -60,6 +60,13 @@ Status check_table_form(const attune_attention_plan &plan, const attune_cache &c
     return {};
 }
 
+Status check_new_tokens(const attune_cache &cache, const AttentionShape &s) {
+    ATTUNE_REQUIRE(cache.new_tokens < 0 || s.new_keys == cache.new_tokens,
+                   "k has {} new tokens; it must be {}, cache.new_tokens: as many as attune_kv_cache_begin was asked for", s.new_keys,
+                   cache.new_tokens);
+    return {};
+}
+
 Status check_capacity(const attune_cache &cache) {
     const int64_t limit = INT32_MAX / (cache.ring ? 2 : 1);
     ATTUNE_REQUIRE(cache_capacity(cache) <= limit, "the cache has room for {} tokens an item; it must be at most {}", cache_capacity(cache),
@@ -180,6 +187,7 @@ Status check_cache(const attune_attention_plan &plan, const attune_attention_arg
     if (!on_gpu) ATTUNE_TRY(check_given_offsets(args, s));
     ATTUNE_TRY(check_tensors(plan, args, s));
     ATTUNE_TRY(check_table_form(plan, *args.cache, s));
+    ATTUNE_TRY(check_new_tokens(*args.cache, s));
     ATTUNE_TRY(check_capacity(*args.cache));
     if (on_gpu) return check_device_cache(args, s);
     ATTUNE_TRY(check_lengths(*args.cache, s));

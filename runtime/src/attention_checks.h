@@ -44,6 +44,9 @@ Status check_needed(const attune_attention_plan &plan, text::MaskKind kind, bool
  * tokens]. */
 Status check_document_ids(const attune_attention_args &args, const AttentionShape &shape, attune_device device);
 
+/** One of `offset` and `offsets` at most, and `offset` not without its flag. */
+Status check_offset(const attune_attention_args &args);
+
 /** `offset` or `offsets`, whichever is given. */
 Status check_given_offsets(const attune_attention_args &args, const AttentionShape &shape);
 

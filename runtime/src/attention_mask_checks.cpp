@@ -128,8 +128,14 @@ Status check_params(const attune_attention_plan &plan, const attune_attention_ar
     return check_parameters(plan.kernel_mask, args.params);
 }
 
-Status check_given_offsets(const attune_attention_args &args, const AttentionShape &s) {
+Status check_offset(const attune_attention_args &args) {
+    ATTUNE_REQUIRE(args.has_offset || args.offset == 0, "offset is {} and has_offset is 0; with has_offset 1 it counts", args.offset);
     ATTUNE_REQUIRE(!args.offsets || !args.has_offset, "offset is {} and offsets is given too; only one may be", args.offset);
+    return {};
+}
+
+Status check_given_offsets(const attune_attention_args &args, const AttentionShape &s) {
+    ATTUNE_TRY(check_offset(args));
     return check_per_item(args.offsets, "offsets", s);
 }
 

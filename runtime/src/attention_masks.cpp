@@ -57,11 +57,8 @@ Status RunMasks::write_weights_attend(const attune_attention_plan &plan, const a
         s.queries,
         s.keys,
     };
-    const int64_t count = extents[0] * extents[1] * s.queries * s.keys;
-    if (!attend_memory_.allocate(static_cast<size_t>(count))) return out_of_memory("the mask of the weights", count);
-    attune_tensor cells = attune_contiguous(attend_memory_.data(), ATTUNE_BOOL, 4, extents);
-    ATTUNE_REQUIRE(cells.stride[0] <= INT32_MAX, "the mask of the weights has {} elements a batch item; it must be at most {}",
-                   cells.stride[0], INT32_MAX);
+    attune_tensor cells;
+    ATTUNE_TRY(make_scratch_tensor("the mask of the weights", ATTUNE_BOOL, 4, extents, attend_memory_, cells));
     ATTUNE_TRY(write_mask_cells(plan.kernel_mask, mask_input(plan, args, s), args.boolean_mask, args.block_map, documents_, call_, cells));
     if (weights_attend_.used) restrict_to(weights_attend_.tensor, cells);
     weights_attend_ = {cells, true};

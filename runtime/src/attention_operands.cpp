@@ -1,6 +1,12 @@
 #include "attention_operands.h"
 
+#include <cmath>
+
 namespace attune::runtime {
+
+float scale_of(const attune_attention_args &args, int64_t head_dim) {
+    return args.has_scale ? args.scale : static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_dim)));
+}
 
 namespace {
 

@@ -101,9 +101,8 @@ Status choose_kernel(const attune_attention_desc &desc, attune_attention_plan &p
 /** The weights' kernel of the plan's own schedule, or else the usual one. A missing one matters only to a run that wants weights. */
 void choose_weights_kernel(attune_attention_plan &plan) {
     if (plan.kernel_mask.opaque) {
-        plan.weights_status =
-            fail(ATTUNE_UNSUPPORTED, "weights and scores can't be given for the kernel {}: its mask \"{}\" is compiled in and isn't text",
-                 plan.kernel->name, plan.kernel->mask);
+        plan.weights_status = fail(
+            ATTUNE_UNSUPPORTED, "weights and scores can't be given for the kernel {}: its mask is compiled in from C++", plan.kernel->name);
         return;
     }
     for (const char *schedule : {plan.kernel->schedule, weights_schedule}) {
@@ -122,6 +121,7 @@ constexpr int64_t most_decoded_rows_on_cuda = 16, least_split_keys = 512;
 constexpr float least_decoded_temperature = 1e-3f;
 
 bool is_decoding(const attune_attention_plan &plan, const AttentionShape &shape) {
+    if (shape.kv_heads == 0) return false; // nor are there queries
     if (plan.device == ATTUNE_CUDA)
         return shape.queries * (shape.heads / shape.kv_heads) <= most_decoded_rows_on_cuda && shape.keys >= least_split_keys;
     return shape.queries <= always_decoded_queries ||

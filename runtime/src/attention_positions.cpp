@@ -167,9 +167,7 @@ Status apply_position(const text::Position &position, const attune_tensor &x, co
     const Encoding encoding = encoding_of(position, x.extent[3], nullptr);
     const attune_kernel *kernel = nullptr;
     ATTUNE_TRY(find_apply_kernel(encoding, nullptr, x.type, kernel));
-    const int64_t bytes = packed_bytes(x); // no more than 2^62 elements: checked
-    if (!memory.allocate(static_cast<size_t>(bytes))) return out_of_memory("a copy of q or k", bytes);
-    result = attune_contiguous(memory.data(), x.type, 4, x.extent);
+    ATTUNE_TRY(make_scratch_tensor("a copy of q or k", x.type, 4, x.extent, memory, result));
     return has_elements(x) ? apply_table(encoding, *kernel, x, table, result, call) : Status();
 }
 

@@ -76,12 +76,7 @@ private:
             return {};
         }
         const int64_t extents[3] = {s_.batch, s_.heads, s_.queries};
-        const int64_t count = extents[0] * extents[1] * extents[2];
-        if (!lse_scratch_.allocate(static_cast<size_t>(count))) return out_of_memory("the log-sum-exp", count * 4);
-        lse_ = attune_contiguous(lse_scratch_.data(), ATTUNE_F32, 3, extents);
-        ATTUNE_REQUIRE(lse_.stride[0] <= INT32_MAX, "q has {} heads of {} queries; their product must be at most {}", s_.heads, s_.queries,
-                       INT32_MAX);
-        return {};
+        return make_scratch_tensor("the log-sum-exp", ATTUNE_F32, 3, extents, lse_scratch_, lse_);
     }
 
     PreparedRun prepared() const { return {plan_, cache_, args_, s_, integers_, masks_, operands_, pages_}; }
@@ -183,4 +178,5 @@ extern "C" void attune_cache_init(attune_cache *cache) {
     if (!cache) return;
     *cache = {};
     cache->struct_size = sizeof(*cache);
+    cache->new_tokens = -1;
 }

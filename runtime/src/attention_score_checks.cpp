@@ -20,6 +20,7 @@ Status check_softcap(const attune_attention_plan &plan, float softcap) {
 } // namespace
 
 Status check_numbers(const attune_attention_plan &plan, const attune_attention_args &args) {
+    ATTUNE_REQUIRE(args.has_scale || args.scale == 0, "scale is {} and has_scale is 0; with has_scale 1 it counts", args.scale);
     ATTUNE_REQUIRE(!args.has_scale || std::isfinite(args.scale), "scale is {}; it must be finite", args.scale);
     ATTUNE_TRY(check_softcap(plan, args.softcap));
     ATTUNE_REQUIRE(args.temperature > 0, "temperature is {}; it must be above 0", args.temperature);

@@ -1,6 +1,7 @@
 // New tokens into a cache, in place: strided copies on the CPU, a kernel on a GPU.
 #include "cuda_cache.h"
 #include "error.h"
+#include "integers.h"
 #include "interval_table.h"
 #include "overlap.h"
 #include "tensor.h"
@@ -46,10 +47,7 @@ Status check_starts(const attune_cache_write_args &args, int32_t axis) {
         ATTUNE_TRY(check_tensor(starts, {"starts", ATTUNE_I32, 1, 1, Role::input, false, ATTUNE_CUDA}));
         return check_extents(starts, "starts", {{args.cache.extent[0], "the batch of cache"}});
     }
-    const int type = raw_value(starts.type);
-    ATTUNE_REQUIRE(type == ATTUNE_I32 || type == ATTUNE_I64, "starts.type is {}; it must be ATTUNE_I32 ({}) or ATTUNE_I64 ({})", type,
-                   static_cast<int>(ATTUNE_I32), static_cast<int>(ATTUNE_I64));
-    ATTUNE_TRY(check_tensor(starts, {"starts", starts.type, 1, 1, Role::input, false}));
+    ATTUNE_TRY(check_integers(starts, "starts", 1));
     ATTUNE_TRY(check_extents(starts, "starts", {{args.cache.extent[0], "the batch of cache"}}));
     const int64_t last = args.cache.extent[axis] - args.update.extent[axis];
     for (int64_t b = 0; b < starts.extent[0]; ++b) {

@@ -5,7 +5,9 @@
 #include <cstddef>
 
 #include "attune/attune.h"
+#include "error.h"
 #include "status.h"
+#include "tensor.h"
 #include "workspace.h"
 
 namespace attune::runtime {
@@ -70,6 +72,17 @@ private:
 
 /** The error of a call whose scratch memory couldn't be had. */
 Status out_of_memory(const char *what, int64_t bytes);
+
+/** A tensor of scratch memory that a kernel is handed, without gaps: its bytes are counted in 63 bits and its strides in 32, or it is an
+ * error that says what of it (`what`: "the log-sum-exp") is too large. */
+template <typename T> Status make_scratch_tensor(const char *what, attune_type type, int32_t rank, const int64_t *extents,
+                                                 Scratch<T> &memory, attune_tensor &made) {
+    made = attune_contiguous(nullptr, type, rank, extents);
+    ATTUNE_TRY(check_scratch(made, what));
+    if (!memory.allocate(static_cast<size_t>(packed_bytes(made)) / sizeof(T))) return out_of_memory(what, packed_bytes(made));
+    made.data = memory.data();
+    return {};
+}
 
 /** Calls a kernel. arguments[0] is filled in here. */
 Status run_kernel(const attune_kernel &kernel, void **arguments, Call &call);

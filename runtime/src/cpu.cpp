@@ -176,4 +176,10 @@ bool runs_on(const char *targets, CpuClass cpu) {
 
 } // namespace attune::runtime
 
-extern "C" const char *attune_cpu_class(void) { return attune::runtime::name_of(attune::runtime::cpu_class()); }
+extern "C" const char *attune_cpu_class(void) {
+    try {
+        return attune::runtime::name_of(attune::runtime::cpu_class());
+    } catch (...) { // no memory to keep what ATTUNE_CPU says: runs say so, too
+        return attune::runtime::name_of(attune::runtime::CpuClass::x86_64);
+    }
+}

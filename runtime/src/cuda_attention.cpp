@@ -4,6 +4,7 @@
 #include <cmath>
 #include <initializer_list>
 
+#include "attention_operands.h"
 #include "cuda_cache.h"
 #include "cuda_documents.h"
 #include "cuda_scratch.h"
@@ -59,10 +60,6 @@ HalideBuffer vector_buffer(const attune_tensor *given, const attune_tensor &q, a
 float softcap_of(const attune_attention_plan &plan, const attune_attention_args &args) {
     const text::ScoreTerm *term = plan.score.find(ScoreKind::softcap);
     return term ? static_cast<float>(term->cap) : args.softcap;
-}
-
-float scale_of(const attune_attention_args &args, int64_t head_dim) {
-    return args.has_scale ? args.scale : static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_dim)));
 }
 
 /** The arguments of one launch, in the order of the kernels' interface (docs/design.md). */
@@ -141,11 +138,10 @@ Status place_lse(const attune_attention_args &args, const AttentionShape &s, Dev
         return {};
     }
     const int64_t extents[3] = {s.batch, s.heads, s.queries};
-    ATTUNE_TRY(scratch.allocate("lse is NULL: its stand-in", s.batch * s.heads * s.queries * 4));
-    lse = attune_contiguous(scratch.data(), ATTUNE_F32, 3, extents);
-    lse.device = ATTUNE_CUDA;
-    ATTUNE_REQUIRE(lse.stride[0] <= INT32_MAX, "q has {} heads of {} queries; their product must be at most {}", s.heads, s.queries,
-                   INT32_MAX);
+    lse = attune_contiguous(nullptr, ATTUNE_F32, 3, extents);
+    ATTUNE_TRY(check_scratch(lse, "the log-sum-exp"));
+    ATTUNE_TRY(scratch.allocate("the log-sum-exp", packed_bytes(lse)));
+    lse.data = scratch.data(), lse.device = ATTUNE_CUDA;
     return {};
 }
 

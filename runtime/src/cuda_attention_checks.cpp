@@ -137,7 +137,7 @@ Status check_sizes(const attune_kernel &kernel, const attune_attention_args &arg
 
 Status check_inputs(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
     ATTUNE_TRY(check_lse(args.lse, s, ATTUNE_CUDA));
-    ATTUNE_REQUIRE(!args.offsets || !args.has_offset, "offset is {} and offsets is given too; only one may be", args.offset);
+    ATTUNE_TRY(check_offset(args));
     ATTUNE_TRY(check_device_integers(args.offsets, "offsets", s));
     ATTUNE_TRY(check_needed(plan, text::MaskKind::lengths, args.key_lengths || args.cache, "key_lengths"));
     ATTUNE_TRY(check_device_integers(args.key_lengths, "key_lengths", s));

@@ -5,6 +5,7 @@
 #include "call.h"
 #include "cuda_driver.h"
 #include "halide_runtime.h"
+#include "original_hook.h"
 
 namespace attune::runtime {
 
@@ -13,11 +14,10 @@ namespace {
 // Of cuFuncSetAttribute and cuDeviceGetAttribute.
 constexpr int dynamic_shared_memory = 8, most_shared_memory = 97;
 
-/** What was installed before, for kernels called without a user_context. */
 struct Originals {
-    halide_cuda_acquire_context_t acquire;
-    halide_cuda_release_context_t release;
-    halide_cuda_get_stream_t stream;
+    OriginalHook<halide_cuda_acquire_context_t> acquire;
+    OriginalHook<halide_cuda_release_context_t> release;
+    OriginalHook<halide_cuda_get_stream_t> stream;
 };
 
 Originals originals;
@@ -58,9 +58,9 @@ CudaResult find_function(CudaHandle *function, CudaHandle module, const char *na
 } // namespace
 
 void install_cuda_hooks() {
-    originals.acquire = halide_set_cuda_acquire_context(acquire_context);
-    originals.release = halide_set_cuda_release_context(release_context);
-    originals.stream = halide_set_cuda_get_stream(get_stream);
+    originals.acquire.note(halide_set_cuda_acquire_context(acquire_context));
+    originals.release.note(halide_set_cuda_release_context(release_context));
+    originals.stream.note(halide_set_cuda_get_stream(get_stream));
 }
 
 } // namespace attune::runtime

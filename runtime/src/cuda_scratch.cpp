@@ -34,7 +34,11 @@ Status make_pool(const CudaDevice &device, CudaHandle &pool) {
 Status find_pool(const CudaDevice &device, CudaHandle &pool) {
     const std::lock_guard<std::mutex> lock(pools().mutex);
     CudaHandle &kept = pools().of_device[device.ordinal];
-    if (!kept) ATTUNE_TRY(make_pool(device, kept));
+    if (!kept) {
+        CudaHandle made = nullptr;
+        ATTUNE_TRY(make_pool(device, made));
+        kept = made;
+    }
     pool = kept;
     return {};
 }

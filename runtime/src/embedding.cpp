@@ -35,11 +35,8 @@ template <typename Visit> Status for_each_id(const attune_embedding_args &args, 
 }
 
 Status check_embedding(const attune_embedding_args &args) {
-    const int ids = raw_value(args.ids.type);
     ATTUNE_TRY(check_f32_or_bf16(args.y.type, "y"));
-    ATTUNE_REQUIRE(ids == ATTUNE_I32 || ids == ATTUNE_I64, "ids.type is {}; it must be ATTUNE_I32 ({}) or ATTUNE_I64 ({})", ids,
-                   static_cast<int>(ATTUNE_I32), static_cast<int>(ATTUNE_I64));
-    ATTUNE_TRY(check_tensor(args.ids, {"ids", args.ids.type, 1, ATTUNE_MAX_RANK - 1, Role::input, false}));
+    ATTUNE_TRY(check_integers(args.ids, "ids", 1, ATTUNE_MAX_RANK - 1));
     ATTUNE_TRY(check_tensor(args.y, {"y", args.y.type, args.ids.rank + 1, args.ids.rank + 1, Role::output, true}));
     for (int32_t i = 0; i < args.ids.rank; ++i)
         ATTUNE_REQUIRE(args.y.extent[i] == args.ids.extent[i], "y.extent[{}] is {}; it must be {}, as in ids", i, args.y.extent[i],
@@ -49,6 +46,7 @@ Status check_embedding(const attune_embedding_args &args) {
     if (!args.positions) return {};
     ATTUNE_TRY(check_table(*args.positions, "positions", args));
     const int64_t tokens = args.ids.extent[args.ids.rank - 1], rows = args.positions->extent[0];
+    ATTUNE_REQUIRE(rows >= tokens, "positions has {} rows; there must be {} or more, one for each token of ids", rows, tokens);
     ATTUNE_REQUIRE(args.offset >= 0 && args.offset <= rows - tokens,
                    "offset is {}; it must be 0 to {}, for positions has {} rows and ids {} tokens", args.offset, rows - tokens, rows,
                    tokens);

@@ -9,19 +9,19 @@
 #include "cpu.h"
 #include "cuda_hooks.h"
 #include "halide_runtime.h"
+#include "original_hook.h"
 #include "threads.h"
 
 namespace attune::runtime {
 
 namespace {
 
-/** What was installed before, for kernels called without a user_context. */
 struct Originals {
-    halide_malloc_t malloc;
-    halide_free_t free;
-    halide_do_par_for_t do_par_for;
-    halide_error_handler_t error;
-    halide_print_t print;
+    OriginalHook<halide_malloc_t> malloc;
+    OriginalHook<halide_free_t> free;
+    OriginalHook<halide_do_par_for_t> do_par_for;
+    OriginalHook<halide_error_handler_t> error;
+    OriginalHook<halide_print_t> print;
 };
 
 Originals originals;
@@ -132,11 +132,11 @@ int can_use_target_features(int count, const uint64_t *features) {
 void install_halide_hooks() {
     static std::once_flag once;
     std::call_once(once, [] {
-        originals.malloc = halide_set_custom_malloc(allocate);
-        originals.free = halide_set_custom_free(release);
-        originals.do_par_for = halide_set_custom_do_par_for(do_par_for);
-        originals.error = halide_set_error_handler(keep_error);
-        originals.print = halide_set_custom_print(print);
+        originals.malloc.note(halide_set_custom_malloc(allocate));
+        originals.free.note(halide_set_custom_free(release));
+        originals.do_par_for.note(halide_set_custom_do_par_for(do_par_for));
+        originals.error.note(halide_set_error_handler(keep_error));
+        originals.print.note(halide_set_custom_print(print));
         halide_set_custom_can_use_target_features(can_use_target_features);
         install_cuda_hooks();
     });

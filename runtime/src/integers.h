@@ -8,7 +8,13 @@
 namespace attune::runtime {
 
 /** check_tensor for an input of type I32 or I64. */
-Status check_integers(const attune_tensor &tensor, const char *name, int32_t rank);
+Status check_integers(const attune_tensor &tensor, const char *name, int32_t min_rank, int32_t max_rank);
+inline Status check_integers(const attune_tensor &tensor, const char *name, int32_t rank) {
+    return check_integers(tensor, name, rank, rank);
+}
+
+/** Of the type alone. */
+Status check_integer_type(const attune_tensor &tensor, const char *name);
 
 /** The element `element` places from the first of a tensor of type I32 or I64. */
 inline int64_t integer_at(const attune_tensor &tensor, int64_t element) {

@@ -9,6 +9,12 @@
 
 namespace attune::runtime {
 
+namespace {
+
+constexpr int32_t no_page = -1; // of tokens that aren't there
+
+} // namespace
+
 Status KvCache::check_batch(const int64_t *sequences, int64_t count, int64_t new_tokens) const {
     ATTUNE_REQUIRE(count >= 0 && (sequences || count == 0), "sequences is {}, count {}; there must be 0 or more sequences",
                    static_cast<const void *>(sequences), count);
@@ -93,7 +99,7 @@ Status KvCache::begin(const int64_t *sequences, int64_t count, int64_t new_token
                     available, page_tokens_, count, new_tokens, needed);
     drop_batch();
     batch_.assign(sequences, sequences + count), new_tokens_ = new_tokens;
-    lengths_.clear(), table_.assign(static_cast<size_t>(count * columns), 0);
+    lengths_.clear(), table_.assign(static_cast<size_t>(count * columns), no_page);
     for (int64_t i = 0; i < count; ++i) {
         Sequence &sequence = sequences_[static_cast<size_t>(sequences[i])];
         extend(sequence, new_tokens);
@@ -114,7 +120,7 @@ Status KvCache::layer(int32_t layer, attune_cache &view) const {
     const Pool *pools = &pools_[static_cast<size_t>(layer) * static_cast<size_t>(pools_per_layer_)];
     view.k = pools[0].tensor, view.v = pools[1].tensor;
     if (pools_per_layer_ > 2) view.k_scale = &pools[2].tensor, view.v_scale = &pools[3].tensor;
-    view.lengths = lengths_tensor_, view.block_table = &table_tensor_;
+    view.lengths = lengths_tensor_, view.block_table = &table_tensor_, view.new_tokens = new_tokens_;
     return {};
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "attention_tensors.h"
 #include "error.h"
 #include "integers.h"
 #include "mha.h"
@@ -83,6 +84,14 @@ Status take_outputs(const attune_mha &mha, const attune_mha_args &args, MhaOpera
     return {};
 }
 
+/** What its capacity follows from is there. */
+Status check_cache_ranks(const attune_cache &cache) {
+    ATTUNE_REQUIRE(cache.k.rank == 4, "cache.k.rank is {}; it must be 4", cache.k.rank);
+    ATTUNE_REQUIRE(!cache.block_table || cache.block_table->rank == 2, "cache.block_table.rank is {}; it must be 2",
+                   cache.block_table->rank);
+    return {};
+}
+
 /** The tokens of an item that a cache holds before the run. */
 Status most_cached(const attune_cache &cache, int64_t &most) {
     ATTUNE_TRY(check_struct(&cache, "cache", "attune_cache_init"));
@@ -114,62 +123,28 @@ Status check_masks(const attune_mha_args &args) {
     return {};
 }
 
-struct Named {
-    const attune_tensor *tensor;
-    const char *name;
-};
-
-/** Sound enough to be compared with others; attention checks what each must be. */
-Status check_sound(const Named &given) {
-    return given.tensor ? check_tensor(*given.tensor, {given.name, given.tensor->type, 0, ATTUNE_MAX_RANK, Role::input, false}) : Status();
-}
-
-Status check_apart(const Named &output, const Named &other) {
-    if (!output.tensor || !other.tensor || !may_overlap(*output.tensor, *other.tensor)) return {};
-    return fail(ATTUNE_INVALID_ARGUMENT, "{} overlaps {} in memory; an output must be apart from inputs and other outputs", output.name,
-                other.name);
+/** Each sound enough to be compared with others; attention checks what it must be. */
+Status check_sound(const NamedTensors &tensors) {
+    for (const NamedTensor &given : tensors)
+        ATTUNE_TRY(check_tensor(*given.tensor, {given.name, given.tensor->type, 0, ATTUNE_MAX_RANK, Role::input, false}));
+    return {};
 }
 
 Status check_all_apart(const attune_mha_args &args, const MhaOperands &operands) {
-    const attune_attention_args &a = args.attention;
-    const attune_cache none = {}, &cache = a.cache ? *a.cache : none;
-    const auto if_cached = [&](const attune_tensor &tensor) { return a.cache ? &tensor : nullptr; };
-    const Named outputs[] = {{&operands.out, "out"},           {a.lse, "lse"},
-                             {a.weights, "weights"},           {a.scores, "scores"},
-                             {if_cached(cache.k), "cache.k"},  {if_cached(cache.v), "cache.v"},
-                             {cache.k_scale, "cache.k_scale"}, {cache.v_scale, "cache.v_scale"}};
-    const Named inputs[] = {{&operands.query, "query"},
-                            {&operands.key, "key"},
-                            {&operands.value, "value"},
-                            {args.mask, "mask"},
-                            {args.key_padding, "key_padding"},
-                            {a.boolean_mask, "boolean_mask"},
-                            {a.bias, "bias"},
-                            {a.key_lengths, "key_lengths"},
-                            {if_cached(cache.lengths), "cache.lengths"},
-                            {cache.block_table, "cache.block_table"},
-                            {a.documents, "documents"},
-                            {a.query_documents, "query_documents"},
-                            {a.document_starts, "document_starts"},
-                            {a.block_map, "block_map"},
-                            {a.t5_table, "t5_table"},
-                            {a.sinks, "sinks"},
-                            {a.positions, "positions"},
-                            {a.key_positions, "key_positions"},
-                            {a.position_table, "position_table"},
-                            {a.offsets, "offsets"}};
-    for (const Named &output : outputs)
-        ATTUNE_TRY(check_sound(output));
-    for (const Named &input : inputs)
-        ATTUNE_TRY(check_sound(input));
-    for (const Named &output : outputs) {
-        for (const Named &input : inputs)
-            ATTUNE_TRY(check_apart(output, input));
-        for (const Named *other = outputs; other != &output; ++other)
-            ATTUNE_TRY(check_apart(output, *other));
-        // It is read last, after all other outputs are written; out may be it.
-        if (operands.residual.data && output.tensor != &operands.out) ATTUNE_TRY(check_apart(output, {&operands.residual, "residual"}));
-    }
+    const NamedTensors others = outputs_beside_out(args.attention);
+    NamedTensors outputs = {{&operands.out, "out"}};
+    NamedTensors inputs = {{&operands.query, "query"},
+                           {&operands.key, "key"},
+                           {&operands.value, "value"},
+                           {args.mask, "mask"},
+                           {args.key_padding, "key_padding"}};
+    outputs.add(others), inputs.add(inputs_beside_rows(args.attention));
+    ATTUNE_TRY(check_sound(outputs));
+    ATTUNE_TRY(check_sound(inputs));
+    ATTUNE_TRY(check_apart(outputs, inputs));
+    if (!operands.residual.data) return {};
+    for (const NamedTensor &output : others) // it is read last, after all of them are written; out may be it
+        ATTUNE_TRY(check_apart(output, {&operands.residual, "residual"}));
     return {};
 }
 
@@ -182,6 +157,7 @@ Status check_mha(const attune_mha &mha, const attune_mha_args &args, MhaOperands
     if (args.attention.cache) ATTUNE_TRY(check_struct(args.attention.cache, "cache", "attune_cache_init"));
     ATTUNE_TRY(check_masks(args));
     ATTUNE_TRY(check_all_apart(args, operands));
+    if (args.attention.cache) ATTUNE_TRY(check_cache_ranks(*args.attention.cache));
     return check_context(mha, args, operands);
 }
 

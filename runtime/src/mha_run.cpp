@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "attention_cache.h"
 #include "call.h"
 #include "error.h"
 #include "mha.h"
@@ -52,8 +53,7 @@ public:
 private:
     int64_t keys() const {
         const attune_cache *cache = args_.attention.cache;
-        if (!cache) return operands_.new_keys();
-        return cache->k.extent[2] * (cache->block_table ? cache->block_table->extent[1] : 1);
+        return cache ? cache_capacity(*cache) : operands_.new_keys();
     }
 
     /** Scratch for the tokens of `like` with that many channels. */

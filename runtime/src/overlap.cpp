@@ -122,4 +122,20 @@ bool same_view(const attune_tensor &a, const attune_tensor &b) {
     return true;
 }
 
+Status check_apart(const NamedTensor &output, const NamedTensor &other) {
+    ATTUNE_REQUIRE(!may_overlap(*output.tensor, *other.tensor),
+                   "{} overlaps {} in memory; an output must be apart from inputs and other outputs", output.name, other.name);
+    return {};
+}
+
+Status check_apart(const NamedTensors &outputs, const NamedTensors &inputs) {
+    for (const NamedTensor &output : outputs) {
+        for (const NamedTensor &input : inputs)
+            ATTUNE_TRY(check_apart(output, input));
+        for (const NamedTensor &other : outputs)
+            if (&other < &output) ATTUNE_TRY(check_apart(output, other));
+    }
+    return {};
+}
+
 } // namespace attune::runtime

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "error.h"
+#include "integers.h"
 #include "interval_table.h"
 #include "tensor.h"
 
@@ -20,7 +21,7 @@ int64_t number_at(const attune_tensor &given, const Place &place) {
     int64_t at = 0;
     for (int32_t axis = 0; axis < given.rank; ++axis)
         at += index[3 - given.rank + axis] * effective_stride(given, axis);
-    return given.type == ATTUNE_I64 ? static_cast<const int64_t *>(given.data)[at] : static_cast<const int32_t *>(given.data)[at];
+    return integer_at(given, at);
 }
 
 /** "1, 3": the place as the tensor's own axes count it. */
@@ -44,10 +45,8 @@ template <typename Visit> void for_each_position(const Positions &p, int64_t fir
 
 Status check_shape(const Positions &p) {
     const attune_tensor &given = *p.given;
-    const int type = raw_value(given.type);
-    ATTUNE_REQUIRE(type == ATTUNE_I32 || type == ATTUNE_I64, "{}.type is {}; it must be ATTUNE_I32 ({}) or ATTUNE_I64 ({})", p.name, type,
-                   static_cast<int>(ATTUNE_I32), static_cast<int>(ATTUNE_I64));
-    ATTUNE_REQUIRE(p.device == ATTUNE_CPU || type == ATTUNE_I32, "{}.type is {}; on device cuda it must be i32", p.name,
+    ATTUNE_TRY(check_integer_type(given, p.name));
+    ATTUNE_REQUIRE(p.device == ATTUNE_CPU || given.type == ATTUNE_I32, "{}.type is {}; on device cuda it must be i32", p.name,
                    type_name(given.type));
     ATTUNE_TRY(check_tensor(given, {p.name, given.type, 1, p.streams > 1 ? 3 : 2, Role::input, false, p.device}));
     const int32_t last = given.rank - 1;

@@ -7,7 +7,27 @@
 
 namespace attune::runtime {
 
-attune_tensor as_rank4(const attune_tensor &tensor) {
+namespace {
+
+/** Whether the first of three axes is the batch, as it must be where positions of items differ; else it counts as heads, which share a
+ * table's rows. */
+bool is_by_item(const attune_tensor &x, const attune_tensor *positions) {
+    return x.rank == 3 && positions && positions->rank >= 2 && positions->extent[positions->rank - 2] != 1;
+}
+
+attune_tensor with_one_head(const attune_tensor &tensor) {
+    attune_tensor full = tensor;
+    full.rank = 4;
+    for (int32_t axis = 3; axis > 1; --axis)
+        full.extent[axis] = tensor.extent[axis - 1], full.stride[axis] = tensor.stride[axis - 1];
+    full.extent[1] = 1, full.stride[1] = 0;
+    return full;
+}
+
+} // namespace
+
+attune_tensor as_rank4(const attune_tensor &tensor, const attune_tensor *positions) {
+    if (is_by_item(tensor, positions)) return with_one_head(tensor);
     attune_tensor full = tensor;
     const int32_t added = 4 - tensor.rank;
     full.rank = 4;
@@ -25,7 +45,7 @@ Status check_rows(const attune_tensor &x, const attune_tensor &y) {
 }
 
 Positions positions_of(const attune_tensor &x, const attune_tensor *given, int64_t offset, int32_t streams) {
-    const attune_tensor full = as_rank4(x);
+    const attune_tensor full = as_rank4(x, given);
     Positions positions;
     positions.given = given;
     positions.offset = offset;
@@ -44,8 +64,9 @@ Status check_apart(const attune_tensor &y, const attune_tensor *input, const cha
 Status run_encoding(const Encoding &encoding, const Positions &positions, const attune_tensor &x, const attune_tensor &y,
                     const char *schedule, attune_call *call) {
     Call scope(call);
-    if (x.device == ATTUNE_CUDA) return encode_on_device(encoding, positions, as_rank4(x), as_rank4(y), schedule, scope);
-    return encode(encoding, positions, as_rank4(x), as_rank4(y), schedule, scope);
+    const attune_tensor from = as_rank4(x, positions.given), to = as_rank4(y, positions.given);
+    return x.device == ATTUNE_CUDA ? encode_on_device(encoding, positions, from, to, schedule, scope)
+                                   : encode(encoding, positions, from, to, schedule, scope);
 }
 
 } // namespace attune::runtime

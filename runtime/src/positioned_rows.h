@@ -5,8 +5,9 @@
 
 namespace attune::runtime {
 
-/** `tensor`, of rank 2 to 4, as rank 4. */
-attune_tensor as_rank4(const attune_tensor &tensor);
+/** `tensor`, of rank 2 to 4, as [batch, heads, tokens, dim]. Of three axes the first is the batch where `positions`, which may be NULL, has
+ * several items; else heads. */
+attune_tensor as_rank4(const attune_tensor &tensor, const attune_tensor *positions);
 
 /** Checks x and y: f32, f16 or bf16 of rank 2 to 4, innermost stride 1, of one type and shape on one device, y apart from x or x itself. */
 Status check_rows(const attune_tensor &x, const attune_tensor &y);

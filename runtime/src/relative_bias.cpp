@@ -4,6 +4,7 @@
 
 #include "alibi_slopes.h"
 #include "elementwise.h"
+#include "error.h"
 #include "halide_buffer.h"
 #include "interval_table.h"
 #include "tensor.h"
@@ -15,12 +16,6 @@ namespace {
 using text::Alignment;
 using text::ScoreKind;
 using text::ScoreTerm;
-
-const ScoreTerm *find(const text::Score &score, ScoreKind kind) {
-    const auto is_kind = [kind](const ScoreTerm &term) { return term.kind == kind; };
-    const auto found = std::find_if(score.terms.begin(), score.terms.end(), is_kind);
-    return found != score.terms.end() ? &*found : nullptr;
-}
 
 bool follows_offsets(const ScoreTerm *term, const RelativeInput &in) { return term && term->alignment == Alignment::unnamed && in.offsets; }
 
@@ -78,32 +73,24 @@ Status run(const RelativeInput &in, const Inputs &inputs, const attune_tensor &r
     return run_kernel(*kernel, arguments, call);
 }
 
-/** Elements of [items, heads, N + M - 1]; -1 where the kernel, or 63 bits of bytes, can't count them. */
-int64_t count_of(int64_t items, const RelativeInput &in) {
-    const int64_t distances = in.queries + in.keys - 1;
-    int64_t count = 0;
-    const bool overflow = __builtin_mul_overflow(items * in.heads, distances, &count) || count > INT64_MAX / 4;
-    return overflow || distances > INT32_MAX ? -1 : count;
-}
-
 } // namespace
 
 Status make_relative_bias(const RelativeInput &in, Call &call, Scratch<float> &memory, attune_tensor &relative) {
-    Inputs inputs = {find(*in.score, ScoreKind::alibi), find(*in.score, ScoreKind::t5), nullptr, nullptr, nullptr};
+    Inputs inputs = {in.score->find(ScoreKind::alibi), in.score->find(ScoreKind::t5), nullptr, nullptr, nullptr};
     const int64_t items = follows_offsets(inputs.alibi, in) || follows_offsets(inputs.t5, in) ? in.batch : 1;
     Scratch<int32_t> offsets(call);
     Scratch<float> slopes(call);
-    const int64_t count = count_of(items, in);
-    if (count < 0 || !memory.allocate(static_cast<size_t>(count)) || !offsets.allocate(static_cast<size_t>(2 * items)) ||
-        !slopes.allocate(static_cast<size_t>(in.heads)))
-        return out_of_memory("the table of relative biases", count < 0 ? INT64_MAX : count * 4);
+    const int64_t extents[] = {items, in.heads, in.queries + in.keys - 1};
+    ATTUNE_REQUIRE(extents[2] <= INT32_MAX, "q has {} queries and k {} keys; with alibi or t5 there must be at most {} together",
+                   in.queries, in.keys, int64_t{INT32_MAX} + 1);
+    ATTUNE_TRY(make_scratch_tensor("the table of relative biases", ATTUNE_F32, 3, extents, memory, relative));
+    if (!offsets.allocate(static_cast<size_t>(2 * items)) || !slopes.allocate(static_cast<size_t>(in.heads)))
+        return out_of_memory("the offsets and slopes of relative biases", 8 * items + 4 * in.heads);
     ATTUNE_TRY(fill_offsets(inputs.alibi, in, items, offsets.data()));
     ATTUNE_TRY(fill_offsets(inputs.t5, in, items, offsets.data() + items));
     if (inputs.alibi) ATTUNE_TRY(make_alibi_slopes(nullptr, attune_contiguous(slopes.data(), ATTUNE_F32, 1, &in.heads), call));
     inputs.alibi_offsets = offsets.data(), inputs.t5_offsets = offsets.data() + items, inputs.slopes = slopes.data();
 
-    const int64_t extents[] = {items, in.heads, in.queries + in.keys - 1};
-    relative = attune_contiguous(memory.data(), ATTUNE_F32, 3, extents);
     ATTUNE_TRY(run(in, inputs, relative, call));
     if (items == in.batch) return {};
     relative.extent[0] = in.batch, relative.stride[0] = 0;
@@ -111,7 +98,7 @@ Status make_relative_bias(const RelativeInput &in, Call &call, Scratch<float> &m
 }
 
 Status check_t5_table(const attune_tensor *table, const text::Score &score, int64_t heads) {
-    const ScoreTerm *t5 = find(score, ScoreKind::t5);
+    const ScoreTerm *t5 = score.find(ScoreKind::t5);
     ATTUNE_REQUIRE(t5 || !table, "t5_table is given; it goes with a score that has the term t5");
     if (!t5) return {};
     ATTUNE_REQUIRE(table, "t5_table is NULL; the score's t5 needs it, f32 [{}, {}]", t5->buckets, heads);
@@ -122,7 +109,7 @@ Status check_t5_table(const attune_tensor *table, const text::Score &score, int6
 Status check_score_alignment(const text::Score &score, int64_t queries, int64_t keys, bool offset_given) {
     if (offset_given || queries == keys) return {};
     for (const ScoreKind kind : {ScoreKind::alibi, ScoreKind::t5}) {
-        const ScoreTerm *term = find(score, kind);
+        const ScoreTerm *term = score.find(kind);
         ATTUNE_REQUIRE(
             !term || term->alignment != Alignment::unnamed,
             "the score's {} names no alignment, and N = {} differs from M = {}; name top_left or bottom_right in it, or give an offset",

@@ -9,7 +9,7 @@ namespace attune::runtime {
 
 namespace {
 
-Status check_layout(attune_rotary_layout given) {
+Status check_layout(const attune_rotary_layout &given) {
     const int layout = raw_value(given);
     ATTUNE_REQUIRE(layout == ATTUNE_ROTARY_HALF || layout == ATTUNE_ROTARY_INTERLEAVED,
                    "layout is {}; it must be ATTUNE_ROTARY_HALF ({}) or ATTUNE_ROTARY_INTERLEAVED ({})", layout,

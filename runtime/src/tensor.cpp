@@ -78,8 +78,8 @@ size_t element_size(attune_type type) {
     return 0;
 }
 
-const char *type_name(attune_type type) {
-    switch (type) {
+const char *type_name(const attune_type &type) {
+    switch (raw_value(type)) {
     case ATTUNE_F32:
         return "f32";
     case ATTUNE_F16:
@@ -162,6 +162,21 @@ Status check_broadcast(const attune_tensor &tensor, const char *name, std::initi
                        axis, tensor.extent[axis], rule.extent, rule.reason);
         ++axis;
     }
+    return {};
+}
+
+Status check_scratch(const attune_tensor &tensor, const char *what) {
+    int64_t elements = 1; // from one step of an axis to the next
+    for (int32_t i = tensor.rank - 1; i >= 0; --i) {
+        const int64_t extent = tensor.extent[i];
+        ATTUNE_REQUIRE(extent <= 1 || elements <= INT32_MAX,
+                       "{} would have {} elements for each of the {} along axis {}; at most {} are supported", what, elements, extent, i,
+                       INT32_MAX);
+        ATTUNE_REQUIRE(!__builtin_mul_overflow(elements, extent > 0 ? extent : 1, &elements), "{} would have 2^63 elements or more", what);
+    }
+    int64_t bytes = 0;
+    ATTUNE_REQUIRE(!__builtin_mul_overflow(elements, static_cast<int64_t>(element_size(tensor.type)), &bytes),
+                   "{} would have 2^63 bytes or more", what);
     return {};
 }
 

@@ -21,9 +21,9 @@ struct TensorRule {
     attune_device device = ATTUNE_CPU;
 };
 
-size_t element_size(attune_type type); // 0 for no type
-const char *type_name(attune_type type);
-const char *device_name(attune_device device); // "cpu", "cuda"
+size_t element_size(attune_type type);          // 0 for no type
+const char *type_name(const attune_type &type); // "f32"; of any other number "of no known type"
+const char *device_name(attune_device device);  // "cpu", "cuda"
 bool has_elements(const attune_tensor &tensor);
 
 /** What a checked tensor's elements take, without gaps. */
@@ -53,6 +53,9 @@ Status check_extents(const attune_tensor &tensor, const char *name, std::initial
 
 /** As check_extents, but 1 (broadcast) is right too. */
 Status check_broadcast(const attune_tensor &tensor, const char *name, std::initializer_list<ExtentRule> rules);
+
+/** What a tensor of the library's own must be for a kernel to take it: its bytes are counted in 63 bits, its strides in 32. */
+Status check_scratch(const attune_tensor &tensor, const char *what);
 
 /** The product of the extents is below 2^62, so that no index of theirs overflows. `name` says whose they are. */
 Status check_count(const char *name, std::initializer_list<int64_t> extents);

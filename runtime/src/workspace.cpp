@@ -199,6 +199,9 @@ void return_workspace(Workspace *workspace) noexcept {
 } // namespace attune::runtime
 
 extern "C" void attune_release_memory(void) {
-    attune::runtime::pool().release_idle();
-    attune::runtime::release_device_memory();
+    try {
+        attune::runtime::pool().release_idle();
+        attune::runtime::release_device_memory();
+    } catch (...) { // no memory for the list of what is idle: then nothing is
+    }
 }

@@ -194,6 +194,11 @@ TEST(CudaArguments, NothingToDo) {
     attention.args.q.extent[2] = attention.args.out.extent[2] = 0;
     run_well(attention);
     EXPECT_EQ(seen_cuda().kernel, nullptr);
+    DeviceAttention headless;
+    for (attune_tensor *tensor : {&headless.args.q, &headless.args.k, &headless.args.v, &headless.args.out})
+        tensor->extent[1] = 0;
+    run_well(headless);
+    EXPECT_EQ(seen_cuda().kernel, nullptr);
 }
 
 TEST(CudaWithoutKeys, ZerosAndMinusInfinity) {

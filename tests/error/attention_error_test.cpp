@@ -143,6 +143,8 @@ INSTANTIATE_TEST_SUITE_P(Of, AttentionTensorError, ::testing::ValuesIn(tensors),
 const Bad numbers[] = {
     {"ScaleNaN", [](Good &g) { g.args.has_scale = 1, g.args.scale = NAN; }, {"scale", "nan", "finite"}},
     {"ScaleInfinite", [](Good &g) { g.args.has_scale = 1, g.args.scale = -INFINITY; }, {"scale", "-inf", "finite"}},
+    {"ScaleThatDoesNotCount", [](Good &g) { g.args.scale = 0.5f; }, {"scale", "0.5", "has_scale"}},
+    {"OffsetThatDoesNotCount", [](Good &g) { g.args.offset = 3; }, {"offset", "3", "has_offset"}},
     {"SoftcapNaN", [](Good &g) { g.args.softcap = NAN; }, {"softcap", "nan"}},
     {"SoftcapInfinite", [](Good &g) { g.args.softcap = INFINITY; }, {"softcap", "inf"}},
     {"SoftcapNegative", [](Good &g) { g.args.softcap = -2.5f; }, {"softcap", "-2.5", "0"}},

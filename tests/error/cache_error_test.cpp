@@ -101,6 +101,7 @@ const BadCall<Good> tensor_errors[] = {
     {"ValuesWidth", [](Good &g) { g.cache.v.extent[3] = 5; }, {"cache.v.extent[3]", "5", "6", "value_dim"}},
     {"ItemsWithoutATable", [](Good &g) { g.cache.block_table = nullptr; }, {"cache.k.extent[0]", "6", "2", "no block table"}},
     {"ScaleOfF32", [](Good &g) { g.cache.k_scale = &g.scale_view; }, {"cache.k_scale", "i8", "f32"}},
+    {"NewTokens", [](Good &g) { g.cache.new_tokens = 1; }, {"k has", "new tokens", "1", "cache.new_tokens", "attune_kv_cache_begin"}},
     {"TableType", [](Good &g) { g.table_view.type = ATTUNE_F32; }, {"cache.block_table.type", "ATTUNE_I32"}},
     {"TableRank", [](Good &g) { g.table_view.rank = 1; }, {"cache.block_table.rank", "1", "2"}},
     {"TableRows", [](Good &g) { g.table_view.extent[0] = 1; }, {"cache.block_table.extent[0]", "1", "2", "batch"}},

@@ -1,6 +1,7 @@
 // The C++ interface: errors are values, with the C interface's code and sentence.
 #include <thread>
 
+#include "attune/layer_norm.hpp"
 #include "error_test.h"
 
 namespace attune::test::cpp_error_test {
@@ -21,6 +22,19 @@ TEST(CppError, AMaskThatMeansNothingIsAStatus) {
     desc.head_dim = 64, desc.mask = "causal & casual";
     const Result<AttentionPlan> plan = AttentionPlan::create(desc);
     EXPECT_NE(plan.status().message.find("column 10"), std::string::npos) << plan.status().message;
+}
+
+TEST(CppError, ALayerNormThatCantBeMadeIsAStatus) {
+    const std::vector<float> numbers(8, 1.0f);
+    const TensorView good(numbers.data(), {8});
+    ASSERT_TRUE(LayerNorm::create({good, good}).ok());
+    const auto refused = [&](const TensorView &weight, const TensorView &bias, const std::string &says) {
+        EXPECT_EQ(LayerNorm::create({weight, bias}).status().message, says);
+    };
+    refused(good, TensorView(numbers.data(), {7}), "bias.extent[0] is 7; it must be 8, as in weight, and 0 or more");
+    refused(TensorView(numbers.data(), {2, 4}), good, "weight.rank is 2; it must be 1");
+    refused(good, TensorView(static_cast<const float *>(nullptr), {8}), "bias.data is NULL");
+    refused(on_cuda(good), good, "weight.device must be ATTUNE_CPU: the numbers are copied");
 }
 
 TEST(CppError, ARunThatCantBeDoneIsAStatus) {

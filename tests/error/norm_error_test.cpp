@@ -94,6 +94,7 @@ const BadCall<GoodEmbedding> embedding_errors[] = {
     {"YType", [](GoodEmbedding &g) { g.args.y.type = ATTUNE_F16; }, {"y.type", "2"}},
     {"YOfOtherTokens", [](GoodEmbedding &g) { g.args.y.extent[1] = 2; }, {"y.extent[1]", "2", "3"}},
     {"TableOfOtherChannels", [](GoodEmbedding &g) { g.args.table.extent[1] = 3; }, {"table.extent[1]", "3", "4"}},
+    {"PositionsFewerThanTokens", [](GoodEmbedding &g) { g.positions_view.extent[0] = 1; }, {"positions has 1 rows", "or more", "ids"}},
     {"PositionsOfAnotherType", [](GoodEmbedding &g) { g.positions_view.type = ATTUNE_BF16; }, {"positions.type", "bf16"}},
     {"OffsetPastPositions", [](GoodEmbedding &g) { g.args.offset = 4; }, {"offset", "4", "3"}},
     {"OffsetNegative", [](GoodEmbedding &g) { g.args.offset = -1; }, {"offset", "-1"}},

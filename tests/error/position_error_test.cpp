@@ -47,6 +47,32 @@ template <typename T> attune_tensor over(attune_tensor tensor, const Tensor<T> &
     return tensor;
 }
 
+// Tokens and heads that all are the same row: what is turned is a copy of its own for each, whose strides a kernel can't count.
+TEST(PositionError, ACopyPastInt32) {
+    std::vector<float> row(64);
+    float *const nowhere = reinterpret_cast<float *>(uintptr_t{1} << 40), *const elsewhere = nowhere + (int64_t{1} << 40);
+    const int64_t heads = 64, tokens = 1 << 19;
+    const auto repeated = [&](int64_t count) {
+        attune_tensor tensor = TensorView(row.data(), {2, heads, count, 64});
+        tensor.stride[0] = tensor.stride[1] = tensor.stride[2] = 0;
+        return tensor;
+    };
+    AttentionDesc desc;
+    desc.head_dim = 64, desc.position = "rotary(half, width=2)";
+    const Result<AttentionPlan> plan = AttentionPlan::create(desc);
+    ASSERT_TRUE(plan.ok()) << plan.status().message;
+    const TensorView small(row.data(), {1, 1, 1, 64});
+    AttentionArgs args(small, small, small, TensorView(nowhere, {2, heads, tokens, 64})); // out is never written to
+    args.q = repeated(tokens), args.k = args.v = repeated(1), args.has_offset = 1;
+    args.out.stride[0] = 64, args.out.stride[1] = 128, args.out.stride[2] = 64 * 128; // [tokens, heads, batch, channels]
+    const TensorView sums(elsewhere, {2, heads, tokens});
+    args.lse = &sums;
+    const Status status = plan->run(args);
+    EXPECT_EQ(status.code, ATTUNE_INVALID_ARGUMENT);
+    EXPECT_EQ(status.message,
+              "a copy of q or k would have 2147483648 elements for each of the 2 along axis 0; at most 2147483647 are supported");
+}
+
 template <typename Good> void expect_named(const BadCall<Good> &bad) {
     Good call;
     bad.spoil(call);

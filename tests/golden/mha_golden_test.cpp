@@ -19,8 +19,9 @@ protected:
         Tensor<float> tokens({1, 3, 4});
         std::copy(std::begin(x), std::end(x), tokens.data());
         if (!layer) return {layer.status(), {}, {}};
-        return run_layer(layer.value(), tokens, 1, 3,
-                         [&](MultiHeadAttentionArgs &args) { args.attention.has_scale = !scaled, args.attention.scale = 1; });
+        return run_layer(layer.value(), tokens, 1, 3, [&](MultiHeadAttentionArgs &args) {
+            if (!scaled) args.attention.has_scale = 1, args.attention.scale = 1;
+        });
     }
 };
 

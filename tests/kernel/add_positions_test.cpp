@@ -23,10 +23,10 @@ protected:
         ASSERT_TRUE(status.ok()) << status.message;
         EXPECT_TRUE(y.canaries_intact());
         const size_t rank = x.extent.size();
-        const int64_t tokens = x.extent[rank - 2], dim = x.extent[rank - 1], heads = rank == 4 ? x.extent[1] : 0;
+        const int64_t tokens = x.extent[rank - 2], dim = x.extent[rank - 1], rows = rank == 4 ? x.extent[1] * tokens : tokens;
         std::vector<double> exact = to_double(x);
         for (int64_t i = 0; i < static_cast<int64_t>(exact.size()); i++)
-            exact[i] += row(position(0, heads > 0 ? i / dim / tokens / heads : 0, i / dim % tokens), i % dim);
+            exact[i] += row(position(0, i / dim / rows, i / dim % tokens), i % dim);
         EXPECT_TRUE(agrees(to_double(y), exact, {1e-5, 1, 0}));
     }
     Tensor<float> normal(const Extents &extents, const Layout &layout = {}) {
@@ -58,7 +58,9 @@ TEST_P(AddPositions, SinusoidalAtGivenPlaces) {
     AddPositionsOptions how;
     how.positions = &view;
     const auto position = [&](int64_t, int64_t batch, int64_t token) { return numbers(batch, token); };
-    expect_right(normal({2, 3, 9, 20}), how, position, [](int64_t p, int64_t d) { return sinusoid(p, d, 20, 10000); });
+    const auto row = [](int64_t p, int64_t d) { return sinusoid(p, d, 20, 10000); };
+    expect_right(normal({2, 3, 9, 20}), how, position, row);
+    expect_right(normal({2, 9, 20}), how, position, row); // no heads: the first axis is the batch
 }
 
 TEST_P(AddPositions, Learned) {

@@ -195,6 +195,7 @@ typedef struct attune_cache {
     /* Of ATTUNE_I8 alone: f32 [P,Hkv,S]. A row x is kept as scale = max |x| / 127 and x / scale rounded to nearest, ties to even. A row
        with a NaN or an Inf gets the scale NaN: it reads as NaN, and so does what attends to it. */
     const attune_tensor *k_scale, *v_scale;
+    int64_t new_tokens; /* how many tokens k and v must be: attune_kv_cache_layer says for how many there are pages; -1 by default: any */
 } attune_cache;
 void attune_cache_init(attune_cache *cache);
 
@@ -307,7 +308,8 @@ typedef struct attune_rotary_args {
     attune_rotary_layout layout;
     int64_t rotary_dim;             /* even, <= dim: the leading channels rotated; 0: all of dim */
     int64_t offset;                 /* position of token 0, without `positions` */
-    const attune_tensor *positions; /* optional, i32 or i64: [tokens], [batch, tokens] or, with sections or axes, [S, batch, tokens] */
+    const attune_tensor *positions; /* optional, i32 or i64: [tokens], [batch, tokens] or, with sections or axes, [S, batch, tokens]; the
+                                       batch is the first axis of x of rank 3 or 4, or 1 */
     const char *scaling; /* NULL, "linear(s)", "ntk(s)", "yarn(s, original)" or "llama3(s, low, high, original)": as in a position's text */
     const int32_t *sections; /* M-RoPE: pairs that follow positions[0], positions[1] ...; they add up to rotary_dim / 2. NULL: none */
     int32_t section_count;   /* 0 to 8 */
@@ -339,7 +341,7 @@ typedef struct attune_add_positions_args {
     const attune_tensor *table; /* f32 [P, dim], whatever x is; NULL: the sinusoidal table. With it ATTUNE_CUDA takes no positions */
     double base;                /* of the sinusoidal table; 10000 by default */
     int64_t offset;             /* position of token 0, without `positions` */
-    const attune_tensor *positions; /* optional, i32 or i64: [tokens] or [batch, tokens]; 0 to P - 1 with a table */
+    const attune_tensor *positions; /* optional, i32 or i64: [tokens] or [batch, tokens], as in attune_rotary_args; 0 to P - 1 with a table */
     const char *schedule;
 } attune_add_positions_args;
 void attune_add_positions_args_init(attune_add_positions_args *args);
@@ -381,9 +383,9 @@ int64_t attune_kv_cache_length(const attune_kv_cache *cache, int64_t sequence); 
 int64_t attune_kv_cache_free_pages(const attune_kv_cache *cache);
 
 /* One step of a model: `begin` makes `count` different sequences the items of a batch, with room for new_tokens more tokens of each
- * (ATTUNE_OUT_OF_MEMORY where pages run out); `layer` gives what attune_attention_args::cache takes for one layer, valid until the cache
- * is next changed; `end` lengthens the sequences. A batch that isn't ended is dropped by the next `begin` that succeeds, and the tokens
- * with it. */
+ * (ATTUNE_OUT_OF_MEMORY where pages run out); `layer` gives what attune_attention_args::cache takes for one layer, for runs with that many
+ * new tokens, valid until the cache is next changed; `end` lengthens the sequences. A batch that isn't ended is dropped by the next `begin`
+ * that succeeds, and the tokens with it. */
 attune_status attune_kv_cache_begin(attune_kv_cache *cache, const int64_t *sequences, int64_t count, int64_t new_tokens);
 attune_status attune_kv_cache_layer(const attune_kv_cache *cache, int32_t layer, attune_cache *view);
 attune_status attune_kv_cache_end(attune_kv_cache *cache);

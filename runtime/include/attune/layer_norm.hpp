@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "attune/attune.hpp"
@@ -18,10 +20,17 @@ struct LayerNormDesc {
 class LayerNorm {
 public:
     static Result<LayerNorm> create(const LayerNormDesc &desc) {
-        const int64_t channels = desc.weight.extent[0];
-        for (const TensorView *tensor : {&desc.weight, &desc.bias})
-            if (tensor->rank != 1 || tensor->type != ATTUNE_F32 || tensor->extent[0] != channels || !tensor->data)
-                return Status{ATTUNE_INVALID_ARGUMENT, "weight and bias must be f32 tensors of one axis, equally long"};
+        const int64_t channels = desc.weight.rank == 1 ? desc.weight.extent[0] : 0;
+        for (const auto &[tensor, name] : {std::pair(&desc.weight, "weight"), std::pair(&desc.bias, "bias")}) {
+            const auto refused = [name = name](const std::string &what) { return Status{ATTUNE_INVALID_ARGUMENT, name + what}; };
+            if (tensor->rank != 1) return refused(".rank is " + std::to_string(tensor->rank) + "; it must be 1");
+            if (tensor->type != ATTUNE_F32) return refused(".type must be ATTUNE_F32");
+            if (tensor->device != ATTUNE_CPU) return refused(".device must be ATTUNE_CPU: the numbers are copied");
+            if (tensor->extent[0] < 0 || tensor->extent[0] != channels)
+                return refused(".extent[0] is " + std::to_string(tensor->extent[0]) + "; it must be " + std::to_string(channels) +
+                               ", as in weight, and 0 or more");
+            if (!tensor->data && channels > 0) return refused(".data is NULL");
+        }
         LayerNorm norm;
         norm.epsilon_ = desc.epsilon;
         const auto *weight = static_cast<const float *>(desc.weight.data), *bias = static_cast<const float *>(desc.bias.data);
