@@ -18,8 +18,9 @@
 #   VALUE_DIM n       Dv, the width of values; HEAD_DIM by default
 #   DTYPE type        of q, k, v and out: f32 (default), f16 or bf16
 #   DEVICE name       cpu (default), or cuda, for plans of ATTUNE_CUDA
-#   SCHEDULE name     flash (default) or another schedule of attention; on cuda simt, mma (f16, bf16), wgmma (likewise) or split_kv, by
-#                     default mma for f16 and bf16 of a width that tensor cores have kernels for, simt otherwise
+#   SCHEDULE name     flash (default), flash_bf16x3, flash_bf16x2, materialized or reference, for any number of queries: only among prebuilt
+#                     kernels does a plan change to `decode`, which is faster for few. On cuda simt, mma (f16, bf16), wgmma (likewise) or
+#                     split_kv, by default mma for f16 and bf16 of a width that tensor cores have kernels for, simt otherwise
 #   ARCHITECTURES numbers...  on cuda: compute capabilities there is machine code for, 80 90; by default those of the prebuilt kernels,
 #                     75 80 86 89 90, of them from 80 on for tensor cores, and 90a alone for wgmma. Without NVIDIA's ptxas the kernel holds
 #                     PTX for the lowest alone, which the driver compiles when it first runs, and CMake says so
@@ -71,6 +72,8 @@ function(attune_add_kernel NAME)
     endif()
     add_custom_command(
         OUTPUT "${dir}/${NAME}_kernel.cpp" "${dir}/${NAME}_kernel.h"
+        # Ninja makes the folders of outputs, and make doesn't.
+        COMMAND "${CMAKE_COMMAND}" -E make_directory "${dir}"
         COMMAND
             attune_describe "${dir}" ${NAME} ${arg_SCHEDULE} "${targets}" ${arg_DTYPE} ${arg_HEAD_DIM} ${arg_VALUE_DIM} ${arg_DEVICE} ${words}
             "${arg_MASK}" "${arg_SCORE}" "${arg_POSITION}" ${arg_PARAMS}
@@ -285,6 +288,7 @@ macro(_attune_check_cuda_kernel)
         list(REMOVE_ITEM usual_architectures 75)
     endif()
     _attune_default(ARCHITECTURES ${usual_architectures})
+    _attune_check_distinct(ARCHITECTURES ${arg_ARCHITECTURES})
     foreach(architecture IN LISTS arg_ARCHITECTURES)
         _attune_check_known(ARCHITECTURES "${architecture}" " with SCHEDULE ${arg_SCHEDULE}" ${known_architectures})
     endforeach()

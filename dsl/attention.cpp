@@ -19,19 +19,20 @@ Expr AttentionInputs::beside_intervals_allow(const Cell &cell) const {
 namespace {
 
 Expr positioned(const AttentionInputs &in, const Func &x, const Func &table, const Expr &d, const Expr &token, const Expr &head,
-                const Expr &batch) {
+                const Expr &batch, const Expr &position) {
     auto channel = [=](const Expr &c) { return as_float(x(c, token, head, batch)); };
-    return in.positioning ? (*in.positioning)({channel, table, token, batch, in.head_dim}, d) : channel(d);
+    return in.positioning ? (*in.positioning)({channel, table, token, batch, in.head_dim, position}, d) : channel(d);
 }
 
 } // namespace
 
 Expr AttentionInputs::query_channel(const Expr &d, const Expr &token, const Expr &head, const Expr &batch) const {
-    return positioned(*this, query, query_position, d, token, head, batch);
+    const Expr position = offsets.defined() ? token + offsets(batch) : token;
+    return positioned(*this, query, query_position, d, token, head, batch, position);
 }
 
 Expr AttentionInputs::key_channel(const Expr &d, const Expr &token, const Expr &query_head, const Expr &batch) const {
-    return positioned(*this, key, key_position, d, token, query_head / heads_per_group, batch);
+    return positioned(*this, key, key_position, d, token, query_head / heads_per_group, batch, token);
 }
 
 void Blocking::share(const Expr &rows_per_task) {

@@ -66,6 +66,7 @@ struct AttentionInputs {
     std::optional<ScoreFunction> score;                         // one that is compiled in, after all biases
     std::optional<Positioning> positioning;                     // of q and k, compiled in
     Halide::Func query_position, key_position;                  // f32 (channel, plane, token, batch); read by `positioning`
+    Halide::Func offsets;                                       // i32 (batch): the position of query 0, which `positioning` is told
     Halide::Expr scale;                                         // of q k^T, any finite value
     Halide::Expr softcap;                                       // > 0, or 0 for none
     Halide::Expr temperature;                                   // > 0
@@ -97,8 +98,8 @@ struct Blocking {
     int value_lanes = 1;             // channels of v looked at as one vector, where they divide Dv or it isn't compiled in; else a step is
     Products products = {};          // with pairs keys_per_panel is even
     Rounding rounding = {};          // of results
-    // Packed keys of v that are copied at once, of each channel side by side; divides panels and blocks. If more than one, v that is Inf or
-    // NaN is copied as 0, and added to the output apart: its terms are added up in another order than by hand.
+    // Packed keys of v that are copied at once, of each channel side by side; divides panels and blocks. If more than one, what of v is Inf
+    // or NaN is copied as 0 and added to the output by a loop of its own: products of tiles don't add up in an order that it could follow.
     int values_together = 1;
     bool scores_in_memory = false; // products of q and k are added up where scores are stored, not in Scores::dot
     // Whether maxima are taken as scores are made, where nothing changes them, and sums as weights are, by loops that the schedule joins.
@@ -198,11 +199,14 @@ struct Operands {
     Halide::RDom given_steps;      // the same, of values in place; update 1 of value_lane where values_may_be_in_place
     int value_lanes = 1;           // of value_lane
     Halide::Expr stored_value_dim; // of v: Dv in whole steps; where it isn't compiled in, also in whole vectors that are looked at
-    // Only of numbers in parts: as value_lane and value_bits, of k, and for each key (key, block, task, head, batch), where some isn't
-    // finite.
-    Halide::Func key_lane, key_bits, each_key_bits;
-    Halide::RDom key_steps, key_words;
+    // Only of numbers in parts: as value_lane and value_bits, of k, and for each key (key, block, task, head, batch), where some has a
+    // number from `large_bits` on; of q (row, tile, head, batch), and over the rows (tile, head, batch).
+    Halide::Func key_lane, key_bits, each_key_bits, query_bits, tile_query_bits;
+    Halide::RDom key_steps, key_words, query_words, query_rows;
     static constexpr int32_t infinite_bits = 0x7f800000;
+    // 2^60, as bits, and 2^-80: what tiles take for 0 of numbers in parts, below 2^-126, is less than 2^-50 of a score if q and k are
+    // smaller than the one, and less than 2^-30 of the largest value if that is larger than the other.
+    static constexpr int32_t large_bits = (127 + 60) << 23, small_bits = (127 - 80) << 23;
     bool keys_may_be_in_place = false, values_may_be_in_place = false; // as their copies would
     /** The address (u64) of the block's first key, or 0 where all are copied, and that of its value; the first of the block's keys (i32)
      * that is copied, and the first whose value is. */
@@ -236,9 +240,9 @@ struct Scores {
         Halide::RDom keys;
     };
     // Of `masked`, whose definition is the product. In order: `multiply` only where it is made in place, by keys (lane, term of the
-    // product, slot); `remultiply` of numbers in parts, likewise, of keys that aren't finite: it makes their scores anew, one product after
-    // the other, since of Inf the products of parts are NaN; `own` only where there is such a score, `attend` with a mask that is compiled
-    // in.
+    // product, slot); `remultiply` of numbers in parts, likewise, of rows and keys with large numbers: it makes their scores anew, one
+    // product after the other, since of Inf the products of parts are NaN; `own` only where there is such a score, `attend` with a mask
+    // that is compiled in.
     std::vector<Update> updates;
     Halide::Expr unchanged; // how many slots, from the first on, no stage but the product changes
     Halide::RDom dims;

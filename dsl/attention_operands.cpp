@@ -106,7 +106,8 @@ void declare_value_bits(Operands &o, const AttentionInputs &in, const Blocking &
     o.value_bits(block, task, head, batch) = copied ? largest : magnitude_bits(as_float(Halide::reinterpret(given.type(), largest)));
 }
 
-// Which keys of the block aren't finite, if any: of one that isn't the first part says so.
+// Which keys of the block have numbers whose products tiles make wrong, if any: of Inf and NaN they are NaN, and of large ones with small
+// ones digits are lost below 2^-126. The first part says so.
 void declare_key_bits(Operands &o, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
     const Products &products = blocking.products;
     const int lanes = blocking.value_lanes, slack = blocking.keys_per_panel;
@@ -123,10 +124,22 @@ void declare_key_bits(Operands &o, const AttentionInputs &in, const Blocking &bl
     lane_bits() = max(lane_bits(), bits(o.key_steps.x * lanes + each, o.key_steps.y));
     o.key_bits(block, task, head, batch) = over_lanes(o.key_lane, lanes);
     o.key_words = RDom(0, words, "key_words");
-    o.key_words.where(o.key_bits(block, task, head, batch) >= Operands::infinite_bits);
+    o.key_words.where(o.key_bits(block, task, head, batch) >= Operands::large_bits);
     const auto of_key = [&]() -> Halide::FuncRef { return o.each_key_bits(key, block, task, head, batch); };
     of_key() = 0;
     of_key() = max(of_key(), bits(o.key_words, key));
+}
+
+// And which rows of the tile.
+void declare_query_bits(Operands &o, const AttentionInputs &in, const Blocking &blocking) {
+    const Products &products = blocking.products;
+    o.query_bits = Func("query_bits"), o.tile_query_bits = Func("tile_query_bits");
+    o.query_words = RDom(0, products.packed(in.head_dim), "query_words"), o.query_rows = RDom(0, blocking.rows_per_tile, "query_rows");
+    const Expr word = o.query(products.at({row, o.query_words, tile, head, batch}, 0));
+    o.query_bits(row, tile, head, batch) = 0;
+    o.query_bits(row, tile, head, batch) = max(o.query_bits(row, tile, head, batch), products.magnitude_bits(word));
+    o.tile_query_bits(tile, head, batch) = 0;
+    o.tile_query_bits(tile, head, batch) = max(o.tile_query_bits(tile, head, batch), o.query_bits(o.query_rows, tile, head, batch));
 }
 
 // Rows lie as their copies would where a head's are one after the other. Panels that go past the last key are copied all the same.
@@ -217,7 +230,7 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
     o.value(products.at({dim, key, block, task, head, batch}, part)) =
         defined_if(of_task(first, together * depth) && is_copied(o.values_may_be_in_place, Operands::first_copied_value), value);
     declare_value_bits(o, in, blocking, ranges, source);
-    if (products.parts > 1) declare_key_bits(o, in, blocking, ranges);
+    if (products.parts > 1) declare_key_bits(o, in, blocking, ranges), declare_query_bits(o, in, blocking);
     if (o.place.defined()) declare_panel_place(o, in, blocking, panels);
     return o;
 }

@@ -63,7 +63,7 @@ private:
     const Expr always = Halide::Internal::const_true();
     const Expr use_cap = in.softcap > 0.0f, use_relative = in.use_relative != 0, use_bias = in.use_bias != 0;
     const Halide::Var slot{"slot"};
-    Expr spoilt = Halide::Internal::const_false(); // whether a key of the block is Inf or NaN, where that takes products of their own
+    Expr spoilt = Halide::Internal::const_false(); // whether a key of the block or a row of the tile takes products of its own
     Scores s;
 
     RDom all_keys(const char *name, const Expr &used) const { return listed_keys(blocking, panels, name, used); }
@@ -120,21 +120,25 @@ private:
         done(Scores::multiply, terms);
     }
 
-    // Of a key that is Inf the products of parts are NaN, or infinite with the wrong sign: it is multiplied once more, as it is given.
+    // What tiles make wrong (Operands::key_bits) is multiplied once more, as it is given: all rows with such a key, and such a row with
+    // all.
     void remultiply() {
         const Expr of_task = blocking.task_of(tile);
-        spoilt = operands.key_bits(block, of_task, head, batch) >= Operands::infinite_bits;
+        const auto is_large = [](const Expr &bits) { return bits >= Operands::large_bits; };
+        const Expr tile_is_large = is_large(operands.tile_query_bits(tile, head, batch));
+        spoilt = is_large(operands.key_bits(block, of_task, head, batch)) || tile_is_large;
         RDom terms(0, blocking.keys_per_panel, 0, products.depth() * s.dims.x.extent(), 0, blocking.panels_per_block(), "remultiply_keys");
         const Expr listed_at = listed_key(blocking, panels, terms.z) + terms.x;
+        const Expr key_is_large = is_large(operands.each_key_bits(listed_at, block, of_task, head, batch));
         terms.where(terms.z < select(spoilt, listed(panels, Panels::listed_count), 0));
-        terms.where(operands.each_key_bits(listed_at, block, of_task, head, batch) >= Operands::infinite_bits);
-        const Expr word = terms.y / products.depth(), nth = terms.y % products.depth();
-        const Expr q = products.number([&](int part) { return query(word, part); }, nth);
-        const Expr channel = word + nth * s.dims.x.extent();
+        terms.where(tile_is_large || key_is_large);
+        const Expr channel = terms.y, inside = min(channel, in.head_dim - 1);
         const Expr token = min(block * blocking.keys_per_block + listed_at, in.keys - 1);
-        const Expr k = in.key_channel(min(channel, in.head_dim - 1), token, head, batch);
+        const Expr q = in.query_channel(inside, query_of(in, blocking, row), head, batch) * query_scale(in, blocking);
+        const Expr product = q * in.key_channel(inside, token, head, batch);
         const auto score = [&]() { return at(slot_key(terms.z, terms.x)); };
-        score() = branch(terms.y == 0, 0.0f, score()) + q * select(channel < in.head_dim, k, 0.0f);
+        const Expr wrong = is_large(operands.query_bits(row, tile, head, batch)) || key_is_large;
+        score() = select(wrong, branch(channel == 0, 0.0f, score()) + select(channel < in.head_dim, product, 0.0f), score());
         done(Scores::remultiply, terms);
     }
 

@@ -43,7 +43,11 @@ private:
     // Copies that hold finite values alone are multiplied in any case.
     const bool finite_copies = blocking.values_together > 1;
     const Expr dropout = in.dropout.used();
-    const Expr all_finite = operands.value_bits(block, blocking.task_of(tile), head, batch) < Operands::infinite_bits;
+    const Expr largest_value = operands.value_bits(block, blocking.task_of(tile), head, batch);
+    // Of numbers in parts, whether all are so small that tiles would lose digits of them.
+    const Expr all_small = products.parts > 1 ? largest_value > 0 && largest_value < Operands::small_bits : Halide::Internal::const_false();
+    // Whether the products need no look at each value.
+    const Expr all_sound = largest_value < Operands::infinite_bits && !all_small;
     BlockState b;
 
     RDom keys(const char *name, const Expr &used, int per) const { return listed_keys(blocking, panels, name, used, per); }
@@ -121,7 +125,7 @@ private:
         const Expr slot = key / of_counter / of_panel, nth = key / of_counter % of_panel, begin = first_key(blocking, panels, slot);
         const Cell cell{batch, head, query_of(in, blocking, row), (begin / of_counter + nth) * of_counter + key % of_counter};
         // The last has keys of the panel only where that doesn't begin with a counter's first.
-        const Expr counters = select(dropout || !all_finite, listed(panels, Panels::listed_count) * of_panel, 0);
+        const Expr counters = select(dropout || !all_sound, listed(panels, Panels::listed_count) * of_panel, 0);
         const Expr has_keys = nth * of_counter < begin % of_counter + panel_keys;
         b.kept(row, key, tile, block, head, batch) =
             defined_if(key / of_counter < counters && has_keys, select(dropout, in.dropout.keeps(cell), 1.0f));
@@ -134,8 +138,8 @@ private:
     // Sum of weight * v. Weight 0 times a finite value is 0, so the mask needs no look there. Where a value isn't finite it does: 0 * NaN
     // is NaN.
     void multiply() {
-        const Expr multiplied = finite_copies ? Halide::Internal::const_true() : all_finite;
-        b.careful_keys = keys("careful_keys", !all_finite, 1);
+        const Expr multiplied = finite_copies ? !all_small : all_sound;
+        b.careful_keys = keys("careful_keys", !all_sound, 1);
         if (dropped_before)
             leave_out_dropped();
         else
@@ -189,7 +193,7 @@ private:
         output() = products.add_parts(output(), weight_if_kept, [&](int part) { return value(r.y, r.x, part); });
     }
 
-    // Of copies that hold finite values alone, the values that aren't, as they are given; else all.
+    // Of copies that hold finite values alone, the values that aren't, as they are given, or all if these are small; else all.
     void add_carefully() {
         // The second key of a pair first, as the instruction for pairs adds them up.
         const Expr slot = b.careful_keys.y, nth = b.careful_keys.x;
@@ -204,7 +208,7 @@ private:
         const Expr token = min(first_key(blocking, panels, slot) + in_panel, in.keys - 1);
         const Expr given = as_float(in.value(min(dim, in.value_dim - 1), token, head / in.heads_per_group, batch));
         const Expr with = output() + kept_weight * guarded_value(given, score(careful), is_kept);
-        output() = select(magnitude_bits(given) >= Operands::infinite_bits, with, output());
+        output() = select(all_small || magnitude_bits(given) >= Operands::infinite_bits, with, output());
     }
 };
 

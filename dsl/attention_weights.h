@@ -9,10 +9,11 @@ namespace attune::dsl {
 enum class WeightsStage { weights, scaled, capped, masked };
 
 struct AttentionWeights {
-    Halide::Func query;   // (token, dim, head, batch), scaled; tokens side by side
-    Halide::Func dot;     // (token, key, head, batch): scale q k^T
-    Halide::Func score;   // (token, key, head, batch): soft-capped
-    Halide::Func allowed; // (token, key, head, batch): run-time mask, 0 or 1
+    Halide::Func query; // (token, dim, head, batch), scaled; tokens side by side
+    Halide::Func dot;   // (token, key, head, batch): scale q k^T
+    Halide::Func score; // (token, key, head, batch): soft-capped
+    Halide::Func
+        allowed; // (token, key, head, batch): 1 where the run-time mask allows it, 0 where not, -1 where a compiled-in one forbids it
     Halide::Func biased;  // (token, key, head, batch): after biases
     Halide::Func asked;   // (token, key, head, batch): the score asked for, or for the weights that after all stages, -inf where masked
     Halide::Func maximum; // (token, head, batch): over all keys

@@ -61,8 +61,9 @@ struct KeyProducts {
     int rows_per_vector = 1;
     int lanes = 1;      // of a row
     Halide::Func query; // (dim, row, head, batch): packed, scaled but for pairs
-    // Vectors of a key, and the product with them, an update of `dot`: whole vectors of a row's lanes as they are read, packed; one of f32
-    // that words leave; and of channels that fill no such vector, in f32. Of the last two only what there is.
+    // A key's channels by how they are read, each with the update of `dot` that multiplies them: first in whole vectors of a row's lanes,
+    // packed as they lie; then, where those are words, a vector of f32 for what words leave; then, in f32, what fills no vector. Only what
+    // there is.
     struct Vectors {
         Halide::Func key; // (channel, vector, lane, stream, step, chunk, head, batch)
         Halide::RDom dims;

@@ -44,6 +44,32 @@ void declare_query(Decode &d) {
     d.rest_query(dim, row, head, batch) = select(dim < rest, query_channel(in.head_dim - rest + min(dim, rest - 1)), 0.0f);
 }
 
+// Queries of rows beside each other in a vector, each with as many channels of its own.
+Func queries_of_rows(const Decode &d, const KeyProducts &p, const std::string &suffix) {
+    const int vector_lanes = d.blocking.lanes;
+    Func query("query" + suffix);
+    const Expr vector_of_dim = dim / vector_lanes, of_lane = dim % p.lanes;
+    const SplitElement split(split_element(vector_of_dim, of_lane, p.lanes), vector_lanes);
+    const Expr place = d.by_words ? split.vector * vector_lanes + split.lane : vector_of_dim * p.lanes + of_lane;
+    query(dim, row, head, batch) = d.query(place, row * p.rows_per_vector + dim % vector_lanes / p.lanes, head, batch);
+    return query;
+}
+
+// What `dot` has by lane is halved until there is one sum for each key and row. Halves rather than neighbours: those of several keys are
+// brought together by shuffles that need no table of lanes.
+void add_lanes(KeyProducts &p, const Groups &groups, const std::string &suffix) {
+    const Halide::Var &group = groups.group, &of_stream = groups.of_stream;
+    p.halves = RDom(0, 2, "halves" + suffix);
+    for (int left = p.lanes / 2; left > 0; left /= 2) {
+        const Func before = p.sums.empty() ? p.dot : p.sums.back();
+        auto at = [&](const Expr &c) { return before(c, group, of_stream, step, row, chunk, head, batch); };
+        Func sum("sums_by_" + std::to_string(left) + suffix);
+        sum(channel, group, of_stream, step, row, chunk, head, batch) = 0.0f;
+        sum(channel, group, of_stream, step, row, chunk, head, batch) += at((channel / left * 2 + p.halves) * left + channel % left);
+        p.sums.push_back(sum);
+    }
+}
+
 // `alone`: where one row reads a key.
 KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vector, const Expr &alone) {
     const AttentionInputs &in = d.inputs;
@@ -52,14 +78,7 @@ KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vec
     KeyProducts p;
     p.rows_per_vector = rows_per_vector, p.lanes = vector_lanes / rows_per_vector;
     const std::string suffix = rows_per_vector > 1 ? "_of_rows" : "";
-    p.query = d.query;
-    if (rows_per_vector > 1) {
-        p.query = Func("query" + suffix);
-        const Expr vector_of_dim = dim / vector_lanes, of_lane = dim % p.lanes;
-        const SplitElement split(split_element(vector_of_dim, of_lane, p.lanes), vector_lanes);
-        const Expr place = d.by_words ? split.vector * vector_lanes + split.lane : vector_of_dim * p.lanes + of_lane;
-        p.query(dim, row, head, batch) = d.query(place, row * rows_per_vector + dim % vector_lanes / p.lanes, head, batch);
-    }
+    p.query = rows_per_vector > 1 ? queries_of_rows(d, p, suffix) : d.query;
     const Ahead ahead = {true, alone, rows_per_vector > 1};
     const Expr listed = listed_key(d, lane, stream, step);
     // Sums by channel of a group's keys side by side, so that they can be halved until there is one for each key and row.
@@ -91,16 +110,7 @@ KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vec
         const Expr rest = more("rest_", rest_vectors(d, in.head_dim), rest_lane_of(d, Cached::key, listed, vector, ahead));
         dot() += d.rest_query(p.vectors.back().dims * p.lanes + of_row, row, head, batch) * rest;
     }
-    // Halves rather than neighbours: those of several keys are brought together by shuffles that need no table of lanes.
-    p.halves = RDom(0, 2, "halves" + suffix);
-    for (int left = p.lanes / 2; left > 0; left /= 2) {
-        const Func before = p.sums.empty() ? p.dot : p.sums.back();
-        auto at = [&](const Expr &c) { return before(c, group, of_stream, step, row, chunk, head, batch); };
-        Func sum("sums_by_" + std::to_string(left) + suffix);
-        sum(channel, group, of_stream, step, row, chunk, head, batch) = 0.0f;
-        sum(channel, group, of_stream, step, row, chunk, head, batch) += at((channel / left * 2 + p.halves) * left + channel % left);
-        p.sums.push_back(sum);
-    }
+    add_lanes(p, groups, suffix);
     // The keys of a row side by side.
     p.score = Func("score_of_key" + suffix);
     Expr sum = p.sums.back()(groups.number * rows_per_vector + groups.row_of_vector, group, of_stream, step, row, chunk, head, batch);

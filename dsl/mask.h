@@ -13,7 +13,7 @@ namespace attune::dsl {
 
 struct CellBlock;
 
-/** One score's place: batch item, query head, query row i and key column j. */
+/** One score's place: batch item, query head, query row i, counted from 0 whatever the offset, and key column j. */
 struct Cell {
     Halide::Expr batch, head, query, key;
     /** Where it stands for the cells of a block that is analysed: that block, and whether all of them are to be attended, or any. What is

@@ -117,8 +117,9 @@ struct CompiledPosition {
 struct PositionedInput {
     std::function<Halide::Expr(const Halide::Expr &)> channel; // what is stored, any type
     Halide::Func table;                                        // (channel, plane, token, batch)
-    Halide::Expr token, batch;
-    Halide::Expr channels; // D
+    Halide::Expr token, batch;                                 // of the tensor
+    Halide::Expr channels;                                     // D
+    Halide::Expr position; // where the row stands among the keys: of k its token, of q its token plus the offset
 };
 
 /** Channel `dim` of the row with its position, in f32, in the order attention packs q and k in.

@@ -22,11 +22,27 @@ Expr first_index(const Load &load) {
     return ramp ? ramp->base : load.type.is_vector() ? Shuffle::make_extract_element(load.index, 0) : load.index;
 }
 
-// For a read. Halide finds the declaration of LLVM's function in its own runtime.
+// For a read. Halide finds the declaration of LLVM's function in its own runtime, which takes the locality as a constant.
 Stmt fetch(const Expr &address, const Expr &locality) {
     const int read = 0, data = 1;
     return Evaluate::make(Call::make(Halide::Int(32), prefetch_function,
                                      {Halide::reinterpret(Halide::Handle(), address), read, locality, data}, Call::Extern));
+}
+
+// The addresses that a marker asks for.
+std::vector<Expr> addresses(const Call &marker) {
+    if (marker.name == prefetch_at_marker) return {one_lane(marker.args[1])};
+    const Load &load = load_of(marker.args[1], "a prefetch was asked for");
+    const Expr index = first_index(load);
+    std::vector<Expr> all;
+    auto add = [&](const Expr &i) { all.push_back(address_at(load.name, i, load.type.bytes())); };
+    add(index);
+    if (load.index.as<Ramp>() && is_const_one(load.index.as<Ramp>()->stride)) // the other lines of a wide vector
+        for (int line = 1; line * bytes_per_line < load.type.bytes() * load.type.lanes(); line++)
+            add(index + Halide::cast(index.type(), line * bytes_per_line / load.type.bytes()));
+    for (std::size_t i = 4; i < marker.args.size(); i++)
+        add(index + Halide::cast(index.type(), one_lane(marker.args[i])));
+    return all;
 }
 
 // Puts the prefetches of a stored value before the store.
@@ -35,20 +51,16 @@ class LowerPrefetches : public IRMutator {
     std::vector<Stmt> fetches_;
 
     void ask(const Call &marker) {
-        const Expr locality = one_lane(marker.args[3]);
-        if (marker.name == prefetch_at_marker) {
-            fetches_.push_back(fetch(one_lane(marker.args[1]), locality));
-            return;
-        }
-        const Load &load = load_of(marker.args[1], "a prefetch was asked for");
-        const Expr index = first_index(load);
-        auto ask_at = [&](const Expr &i) { fetches_.push_back(fetch(address_at(load.name, i, load.type.bytes()), locality)); };
-        ask_at(index);
-        if (load.index.as<Ramp>() && is_const_one(load.index.as<Ramp>()->stride)) // the other lines of a wide vector
-            for (int line = 1; line * bytes_per_line < load.type.bytes() * load.type.lanes(); line++)
-                ask_at(index + Halide::cast(index.type(), line * bytes_per_line / load.type.bytes()));
-        for (std::size_t i = 4; i < marker.args.size(); i++)
-            ask_at(index + Halide::cast(index.type(), one_lane(marker.args[i])));
+        const std::vector<Expr> all = addresses(marker);
+        const auto with = [&](const Expr &locality) {
+            std::vector<Stmt> requests;
+            for (const Expr &address : all)
+                requests.push_back(fetch(address, locality));
+            return Block::make(requests);
+        };
+        const int near = locality_of(Nearness::first_level), far = locality_of(Nearness::second_level);
+        const Expr locality = simplify(one_lane(marker.args[3]));
+        fetches_.push_back(is_const(locality) ? with(locality) : IfThenElse::make(locality == near, with(near), with(far)));
     }
 
     Expr visit(const Call *op) override {
@@ -72,6 +84,11 @@ Expr with_prefetch(const Expr &now, const Expr &later, const Expr &wanted, Nearn
     std::vector<Expr> args = {now, later, Halide::select(wanted, 1, 0), locality_of(nearness)};
     args.insert(args.end(), beside.begin(), beside.end());
     return Call::make(now.type(), prefetch_marker, args, Call::PureExtern);
+}
+
+Expr with_prefetch_near_where(const Expr &near, const Expr &now, const Expr &later) {
+    const Expr locality = Halide::select(near, locality_of(Nearness::first_level), locality_of(Nearness::second_level));
+    return Call::make(now.type(), prefetch_marker, {now, later, 1, locality}, Call::PureExtern);
 }
 
 Expr with_prefetch_at(const Expr &now, const Expr &address, const Expr &wanted, Nearness nearness) {

@@ -22,6 +22,9 @@ enum class Nearness { first_level, second_level };
 Halide::Expr with_prefetch(const Halide::Expr &now, const Halide::Expr &later, const Halide::Expr &wanted = Halide::Internal::const_true(),
                            Nearness nearness = Nearness::first_level, const std::vector<Halide::Expr> &beside = {});
 
+/** The same, into the first-level cache where `near` holds, and else no nearer than the second. */
+Halide::Expr with_prefetch_near_where(const Halide::Expr &near, const Halide::Expr &now, const Halide::Expr &later);
+
 /** `now`; and the memory at an address (u64) is asked for, as by with_prefetch(). */
 Halide::Expr with_prefetch_at(const Halide::Expr &now, const Halide::Expr &address,
                               const Halide::Expr &wanted = Halide::Internal::const_true(), Nearness nearness = Nearness::first_level);

@@ -7,9 +7,9 @@
 
 namespace attune::dsl {
 
+using Halide::cast;
 using Halide::Expr;
 using Halide::Func;
-using Halide::Internal::const_true;
 
 Expr reference_score(const Expr &maximum) { return select(strict_equal(maximum, masked_score()), 0.0f, maximum); }
 
@@ -69,6 +69,19 @@ template <typename Join> std::vector<Func> halved(Func lanes, const std::string 
     return halves;
 }
 
+// What becomes of a row, whose score, weights and `finish` are there.
+void declare_result(Softmax &s, const SoftmaxInputs &in, const SoftmaxOptions &options, const SoftmaxScale &scale, const Expr &counts) {
+    const Halide::Var column = s.score.args()[0], i = s.score.args()[1], row = s.score.args()[2];
+    const Expr finish = s.finish(column, row);
+    if (options.kind == SoftmaxKind::softmax)
+        s.result(column, i, row) = as_type(in.type, select(counts, s.weight(column, i, row) * finish, 0.0f), options.shape.rounding);
+    else if (options.kind == SoftmaxKind::log_softmax) {
+        const Expr below = scale.below(s.score(column, i, row), s.maximum(column, row));
+        s.result(column, i, row) = as_type(in.type, select(counts, below - finish, masked_score()), options.shape.rounding);
+    } else
+        s.result(column, i, row) = finish;
+}
+
 } // namespace
 
 Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
@@ -100,29 +113,23 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     Expr weight = relative_weight(score, maximum, scale.base2, of_weight);
     if (options.kind == SoftmaxKind::log_sum_exp) weight = weight_in_sum(score, weight);
     // Past the last row nothing is read, only asked for, which is no access: so that the row needs no bound there.
-    if (const Expr &ahead = options.shape.rows_ahead; ahead.defined())
-        weight = with_prefetch(weight, in.x(column, i, Halide::unsafe_promise_clamped(row + ahead, 0, in.rows - 1)), const_true(),
-                               Nearness::second_level);
+    if (const Expr &ahead = options.shape.rows_ahead; ahead.defined()) {
+        const Expr later = in.x(column, i, Halide::unsafe_promise_clamped(row + ahead, 0, in.rows - 1)), &near = options.shape.asks_near;
+        weight = with_prefetch_near_where(near, weight, later);
+    }
     s.weight(column, i, row) = weight;
-    s.lane_sum(column, lane, row) = 0.0f;
+    const Halide::Type sums = options.shape.sums;
+    s.lane_sum(column, lane, row) = cast(sums, 0);
     for (const RowChunk &chunk : s.chunks)
-        s.lane_sum(column, lane, row) += chunk.counted(s.weight(column, chunk.at, row), 0.0f);
+        s.lane_sum(column, lane, row) += cast(sums, chunk.counted(s.weight(column, chunk.at, row), 0.0f));
     s.sums = halved(s.lane_sum, "sum", options.shape, [](const Expr &a, const Expr &b) { return a + b; });
-    s.sum(column, row) = 0.0f;
+    s.sum(column, row) = cast(sums, 0);
     s.sum(column, row) += (s.sums.empty() ? s.lane_sum : s.sums.back())(column, s.lanes, row);
 
-    Expr sum = s.sum(column, row);
+    Expr sum = cast<float>(s.sum(column, row));
     s.finish(column, row) =
         options.kind == SoftmaxKind::log_sum_exp ? log_sum_exp(maximum, sum, scale.temperature) : finished(options.kind, sum);
-
-    Expr finish = s.finish(column, row);
-    if (options.kind == SoftmaxKind::softmax)
-        s.result(column, i, row) = as_type(in.type, select(counts, s.weight(column, i, row) * finish, 0.0f), options.shape.rounding);
-    else if (options.kind == SoftmaxKind::log_softmax) {
-        Expr below = scale.below(score, maximum);
-        s.result(column, i, row) = as_type(in.type, select(counts, below - finish, masked_score()), options.shape.rounding);
-    } else
-        s.result(column, i, row) = finish;
+    declare_result(s, in, options, scale, counts);
     return s;
 }
 

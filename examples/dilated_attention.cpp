@@ -6,7 +6,10 @@
 class DilatedAttention : public attune::generators::AttentionGenerator<DilatedAttention> {
 public:
     std::optional<attune::dsl::Mask> compiled_mask() {
-        return attune::dsl::Mask([](const attune::dsl::Cell &at) { return at.key <= at.query && (at.query - at.key) % 4 == 0; });
+        return attune::dsl::Mask([this](const attune::dsl::Cell &at) {
+            const Halide::Expr back = at.query + offsets(at.batch) - at.key; // rows of q count from 0, whatever the offset
+            return back >= 0 && back % 4 == 0;
+        });
     }
 };
 HALIDE_REGISTER_GENERATOR(DilatedAttention, dilated_attention)

@@ -4,10 +4,13 @@
 //     class Dilated : public attune::generators::AttentionGenerator<Dilated> {
 //     public:
 //         std::optional<attune::dsl::Mask> compiled_mask() {
-//             return attune::dsl::Mask([](const attune::dsl::Cell &c) { return (c.query - c.key) % 4 == 0; });
+//             return attune::dsl::Mask([this](const attune::dsl::Cell &c) { return (c.query + offsets(c.batch) - c.key) % 4 == 0; });
 //         }
 //     };
 //     HALIDE_REGISTER_GENERATOR(Dilated, dilated)
+//
+// A cell's query counts the rows of q from 0; it stands at query + offsets(batch) among the keys, which differs in decoding, over a cache
+// and wherever an offset is given. A row that compiled_positioning() is asked about says where it stands itself (`position`).
 //
 // A mask or a score may read what a call brings: offsets(batch), lengths(batch) (M where no key lengths are given), params(i), the i-th of
 // the names after PARAMS, query_documents(token, batch), key_documents(token, batch) and attend(key, query, head, batch).

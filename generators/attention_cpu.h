@@ -72,7 +72,7 @@ public:
     }
 
 protected:
-    static Halide::Expr inside(const Halide::Expr &i, const Halide::Internal::Dimension &axis) {
+    static Halide::Expr promised_inside(const Halide::Expr &i, const Halide::Internal::Dimension &axis) {
         return Halide::unsafe_promise_clamped(i, 0, axis.extent() - 1);
     }
     bool is_quantised() const { return kv_dtype.value() == Halide::Int(8); }
@@ -88,7 +88,7 @@ protected:
         const Halide::Expr nth = select(found.several, quotient, 0);
         found.place = Halide::Func("place_in_page"), found.page = Halide::Func("page_of_token");
         found.place(token) = token - nth * size;
-        found.page(token, batch) = pages(inside(nth, pages.dim(0)), batch);
+        found.page(token, batch) = pages(promised_inside(nth, pages.dim(0)), batch);
     }
 
     /** Keys or values by page (channel, place, head, page), as they are stored. */
@@ -96,7 +96,7 @@ protected:
         using namespace dsl::axes;
         const Halide::Var place("place"), page("page");
         Halide::Func whole(name);
-        whole(dim, place, head, page) = tensor(dim, inside(place, tensor.dim(1)), head, inside(page, tensor.dim(3)));
+        whole(dim, place, head, page) = tensor(dim, promised_inside(place, tensor.dim(1)), head, promised_inside(page, tensor.dim(3)));
         return whole;
     }
     /** Their scales (place, head, page), if they have any. */
@@ -105,7 +105,7 @@ protected:
         const Halide::Var place("place"), page("page");
         if (!is_quantised()) return Halide::Func();
         Halide::Func by_page(name);
-        by_page(place, head, page) = scales(inside(place, scales.dim(0)), head, inside(page, scales.dim(2)));
+        by_page(place, head, page) = scales(promised_inside(place, scales.dim(0)), head, promised_inside(page, scales.dim(2)));
         return by_page;
     }
 
@@ -139,7 +139,7 @@ protected:
         in.mask = self.compiled_mask(), in.score = self.compiled_score(), in.positioning = self.compiled_positioning();
         if (param_count >= 0) check_parameters(in.mask, in.score, Halide::Func(params).name(), param_count);
         in.attend = attend, in.bias = bias, in.relative = relative, in.sinks = sinks;
-        in.query_position = query_position, in.key_position = key_position;
+        in.query_position = query_position, in.key_position = key_position, in.offsets = offsets;
         in.use_attend = use_attend, in.use_bias = use_bias, in.use_relative = use_relative, in.use_sinks = use_sinks;
         in.attend_contiguous = attend.dim(0).stride() == 1, in.bias_contiguous = bias.dim(0).stride() == 1;
         in.rows_alike = intervals.dim(2).stride() == 0;

@@ -8,9 +8,11 @@
 #include "text/score.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <numeric>
 #include <string>
@@ -54,7 +56,7 @@ bool write(const std::string &path, const std::string &text) {
     std::ofstream file(path);
     file << text;
     file.close();
-    if (!file) std::fprintf(stderr, "attune_describe: can't write %s\n", path.c_str());
+    if (!file) std::fprintf(stderr, "attune_describe: can't write %s: %s\n", path.c_str(), std::strerror(errno));
     return bool(file);
 }
 

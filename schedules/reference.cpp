@@ -58,7 +58,11 @@ dsl::RotaryShape rotary_shape(const Machine &, int, const Halide::Expr &) { retu
 
 dsl::NormShape norm_in_order(const Machine &, int, const Halide::Expr &) { return {}; }
 
-dsl::SoftmaxShape softmax_in_order(const Machine &, int, const Halide::Expr &) { return {}; }
+dsl::SoftmaxShape softmax_in_order(const Machine &, int, const Halide::Expr &) {
+    dsl::SoftmaxShape shape;
+    shape.sums = Halide::Float(64);
+    return shape;
+}
 
 void reference_softmax(const dsl::Softmax &s, const Machine &) {
     compute_all_at_root({s.score, s.lane_maximum, s.maximum, s.weight, s.lane_sum, s.sum, s.finish});

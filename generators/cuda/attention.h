@@ -149,7 +149,7 @@ private:
             refuse("the mask isn't the same for all heads; schedule " + schedule_name.value() + " takes none that isn't");
     }
 
-    static Halide::Expr within(const Halide::Expr &index, const Halide::Internal::Dimension &axis) {
+    static Halide::Expr clamped_inside(const Halide::Expr &index, const Halide::Internal::Dimension &axis) {
         return clamp(index, 0, axis.extent() - 1);
     }
 
@@ -166,12 +166,12 @@ private:
         auto &q = *given_query_documents, &k = *given_key_documents;
         auto &a = *given_attend;
         const Halide::Var index("index");
-        offsets(batch) = clamp(select(use_offsets != 0, o(within(batch, o.dim(0))), *mask_offset), -far, far);
-        lengths(batch) = clamp(select(use_lengths != 0, l(within(batch, l.dim(0))), keys), 0, keys);
-        query_documents(token, batch) = q(within(token, q.dim(0)), within(batch, q.dim(1)));
-        key_documents(dsl::axes::key, batch) = k(within(dsl::axes::key, k.dim(0)), within(batch, k.dim(1)));
-        attend(dsl::axes::key, token, head, batch) =
-            a(within(dsl::axes::key, a.dim(0)), within(token, a.dim(1)), within(head, a.dim(2)), within(batch, a.dim(3)));
+        offsets(batch) = clamp(select(use_offsets != 0, o(clamped_inside(batch, o.dim(0))), *mask_offset), -far, far);
+        lengths(batch) = clamp(select(use_lengths != 0, l(clamped_inside(batch, l.dim(0))), keys), 0, keys);
+        query_documents(token, batch) = q(clamped_inside(token, q.dim(0)), clamped_inside(batch, q.dim(1)));
+        key_documents(dsl::axes::key, batch) = k(clamped_inside(dsl::axes::key, k.dim(0)), clamped_inside(batch, k.dim(1)));
+        attend(dsl::axes::key, token, head, batch) = a(clamped_inside(dsl::axes::key, a.dim(0)), clamped_inside(token, a.dim(1)),
+                                                       clamped_inside(head, a.dim(2)), clamped_inside(batch, a.dim(3)));
         Halide::Expr nth = 0;
         for (size_t i = 0; i < given_params.size(); i++)
             nth = select(index == int(i), *given_params[i], nth);
@@ -188,7 +188,9 @@ private:
             refuse("a tile has " + std::to_string(rows) + " queries; with ranges of documents it must have a divisor or a multiple of " +
                    std::to_string(of_range));
         const Halide::Var which("which");
-        const auto range = [&](int after) { return r(which, within(token / of_range + after, r.dim(1)), within(batch, r.dim(2))); };
+        const auto range = [&](int after) {
+            return r(which, clamped_inside(token / of_range + after, r.dim(1)), clamped_inside(batch, r.dim(2)));
+        };
         const Halide::Expr is_least = which == int(DocumentRange::first) || which == int(DocumentRange::last_full);
         Halide::Expr joint = range(0);
         for (int after = 1; after * of_range < rows; after++)

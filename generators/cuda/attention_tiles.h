@@ -70,13 +70,13 @@ private:
     }
 
     // What is read where it is used: at an index within the buffer, also where there is no more of it than one element.
-    static Halide::Expr within(const Halide::Expr &index, const Halide::Internal::Dimension &axis) {
+    static Halide::Expr promised_inside(const Halide::Expr &index, const Halide::Internal::Dimension &axis) {
         return Halide::unsafe_promise_clamped(index, 0, axis.extent() - 1);
     }
 
     Halide::Func of_items(const char *name, typename Base::template Buffer<int32_t, 1> &buffer) {
         Halide::Func f(name);
-        f(dsl::axes::batch) = buffer(within(dsl::axes::batch, buffer.dim(0)));
+        f(dsl::axes::batch) = buffer(promised_inside(dsl::axes::batch, buffer.dim(0)));
         return f;
     }
 
@@ -85,11 +85,11 @@ private:
         using namespace dsl::axes;
         const Halide::Expr size = tensor.dim(1).extent(), paged = use_pages != 0;
         const Halide::Expr nth = Halide::cast<int32_t>(Halide::cast<uint32_t>(token) / Halide::cast<uint32_t>(size));
-        const Halide::Expr entry = pages(within(nth, pages.dim(0)), within(batch, pages.dim(1)));
+        const Halide::Expr entry = pages(promised_inside(nth, pages.dim(0)), promised_inside(batch, pages.dim(1)));
         const Halide::Expr page = dsl::branch(paged, clamp(entry, 0, tensor.dim(3).extent() - 1), batch);
         Halide::Func f(name);
-        f(dim, token, head, batch) =
-            tensor(dim, within(dsl::branch(paged, token - nth * size, token), tensor.dim(1)), head, within(page, tensor.dim(3)));
+        f(dim, token, head, batch) = tensor(dim, promised_inside(dsl::branch(paged, token - nth * size, token), tensor.dim(1)), head,
+                                            promised_inside(page, tensor.dim(3)));
         return f;
     }
 
@@ -119,8 +119,9 @@ private:
         in.heads_per_group = query.dim(2).extent() / key.dim(2).extent();
         in.bias = Halide::Func("bias_of"), in.sinks = Halide::Func("sink_of");
         in.bias(dsl::axes::key, token, head, batch) =
-            bias(within(dsl::axes::key, bias.dim(0)), within(token, bias.dim(1)), within(head, bias.dim(2)), within(batch, bias.dim(3)));
-        in.sinks(head) = sinks(within(head, sinks.dim(0)));
+            bias(promised_inside(dsl::axes::key, bias.dim(0)), promised_inside(token, bias.dim(1)), promised_inside(head, bias.dim(2)),
+                 promised_inside(batch, bias.dim(3)));
+        in.sinks(head) = sinks(promised_inside(head, sinks.dim(0)));
         in.mask = compiled.mask, in.score = compiled.score;
         in.use_bias = use_bias, in.use_sinks = use_sinks;
         in.scale = scale, in.softcap = compiled.softcap, in.temperature = temperature;

@@ -50,6 +50,11 @@ std::vector<std::string> architectures_of(const std::string &list) {
     return found;
 }
 
+int stages_of(const std::string &value) {
+    if (value.size() != 1 || value[0] < '1' || value[0] > '9') refuse("-s is \"" + value + "\"; it must be a number of stages, 1 to 9");
+    return value[0] - '0';
+}
+
 Arguments parse(int argc, char **argv) {
     Arguments arguments;
     for (int i = 1; i < argc; i++) {
@@ -76,7 +81,7 @@ Arguments parse(int argc, char **argv) {
         else if (word == "-a")
             arguments.architectures = architectures_of(value);
         else if (word == "-s")
-            arguments.stages = std::stoi(value);
+            arguments.stages = stages_of(value);
         else
             refuse("\"" + word + "\" is no option; there are -g, -f, -o, -a, -s and -p");
     }

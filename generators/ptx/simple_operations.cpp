@@ -11,16 +11,13 @@ namespace {
 // .rn keeps ptxas from contracting or reordering; .NaN makes a NaN win, as it does in the semantics of softmax.
 constexpr SimpleOperation operations[] = {
     {"warp_shfl_bfly_f32", 2, "shfl.sync.bfly.b32 $r, $0, $1, 31, -1;"},
-    {"warp_shfl_bfly_i32", 2, "shfl.sync.bfly.b32 $r, $0, $1, 31, -1;"},
     {"warp_cvt_bf16x2", 2, "cvt.rn.bf16x2.f32 $r, $1, $0;"}, // the first source becomes the upper half
     {"warp_cvt_f16x2", 2, "cvt.rn.f16x2.f32 $r, $1, $0;"},
     {"warp_max", 2, "max.NaN.f32 $r, $0, $1;"},
     {"warp_larger", 2, "max.f32 $r, $0, $1;"},
-    {"warp_min", 2, "min.NaN.f32 $r, $0, $1;"},
     {"warp_ex2", 1, "ex2.approx.ftz.f32 $r, $0;"},
     {"warp_rcp", 1, "rcp.approx.ftz.f32 $r, $0;"},
     {"warp_lg2", 1, "lg2.approx.ftz.f32 $r, $0;"},
-    {"warp_tanh", 1, "tanh.approx.f32 $r, $0;"},
     {"warp_select_f32", 3, "setp.ne.s32 $p, $0, 0; selp.f32 $r, $1, $2, $p;"},
     {"warp_select_u32", 3, "setp.ne.s32 $p, $0, 0; selp.b32 $r, $1, $2, $p;"},
     {"warp_fma", 3, "fma.rn.f32 $r, $0, $1, $2;"},
@@ -30,11 +27,8 @@ constexpr SimpleOperation operations[] = {
     {"warp_sub", 2, "sub.rn.f32 $r, $0, $1;"},
     {"warp_mul", 2, "mul.rn.f32 $r, $0, $1;"},
     {"warp_equal", 2, "setp.eq.f32 $p, $0, $1; selp.b32 $r, 1, 0, $p;"},
-    {"warp_less", 2, "setp.lt.f32 $p, $0, $1; selp.b32 $r, 1, 0, $p;"},
     {"warp_exceeds", 2, "setp.gtu.f32 $p, $0, $1; selp.b32 $r, 1, 0, $p;"},
     {"warp_xor", 2, "xor.b32 $r, $0, $1;"},
-    {"warp_and_u32", 2, "and.b32 $r, $0, $1;"},
-    {"warp_or_u32", 2, "or.b32 $r, $0, $1;"},
     {"warp_opaque", 1, "mov.b32 $r, $0;"},
     {"warp_any", 1, "setp.ne.s32 $p, $0, 0; vote.sync.any.pred $q, $p, -1; selp.b32 $r, 1, 0, $q;"},
 };

@@ -5,6 +5,7 @@
 // add 32 times. Copies of q, k and v pass through shared memory a chunk at a time, so that it takes as much of it for any number of
 // channels.
 #include "dsl/axes.h"
+#include "schedules/bounds.h"
 #include "schedules/cuda/block_sizes.h"
 #include "schedules/cuda/blocks.h"
 #include "schedules/cuda/chunk_merge.h"
@@ -41,12 +42,8 @@ void threads(Stage stage, const std::vector<VarOrRVar> &own, const std::vector<V
         stage.unroll(v);
 }
 
-// What is computed in a block of threads is for one tile and one block of keys, which bounds inference can't always see.
-void in_one_block(Func f) {
-    for (const Var &axis : f.args())
-        for (const Var &single : {tile, block, head, batch})
-            if (axis.name() == single.name()) f.bound_extent(axis, 1);
-}
+// What is computed in a block of threads is for one tile and one block of keys.
+void in_one_block(Func f) { only_one(f, {tile, block, head, batch}); }
 
 struct Plan {
     const dsl::AttentionTiles &t;

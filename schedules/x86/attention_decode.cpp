@@ -7,6 +7,7 @@
 
 #include "dsl/axes.h"
 #include "dsl/words.h"
+#include "schedules/bounds.h"
 #include "schedules/schedules.h"
 #include "schedules/x86/decode_rows.h"
 
@@ -54,19 +55,14 @@ private:
     // Rows that scratch memory is for: where only one reads a key, as many as are computed with it.
     Halide::Expr most_rows() const { return has_chunks_alone() ? select(is_alone(), rows_of_scores, rows_per_tile) : rows_per_tile; }
 
-    void one_of_each(Func f) const {
-        for (const Var &axis : f.args())
-            if (axis.name() == chunk.name()) f.bound_extent(axis, 1);
-    }
-
     void per_task(Func f) const {
-        one_of_each(f);
+        only_one(f, {chunk});
         f.compute_at(d.partial, chunk_task);
     }
 
     // Everything of a tile of rows and a chunk, on the stack where widths are known.
     void per_tile(Func f) const {
-        one_of_each(f);
+        only_one(f, {chunk});
         f.compute_at(d.partial, tile_of_rows);
         for (const Var &axis : f.args()) {
             if (axis.name() == row.name()) f.bound_storage(row, most_rows());
@@ -173,7 +169,7 @@ private:
         std::vector<Func> funcs = p.sums;
         funcs.push_back(p.dot), funcs.push_back(p.score);
         for (Func f : funcs) {
-            one_of_each(f);
+            only_one(f, {chunk});
             const int group = int(f.args().size()) - 7; // and, after it, the stream of the group
             f.compute_at(d.masked, rows_of_store)
                 .store_in(Halide::MemoryType::Register)
@@ -223,7 +219,7 @@ private:
 
     // A vector of as many keys, or values, as are read one beside the other.
     void in_registers(Func f, int lanes_of_vector, int keys_at_once) const {
-        one_of_each(f);
+        only_one(f, {chunk});
         f.store_in(Halide::MemoryType::Register)
             .bound_extent(channel, lanes_of_vector)
             .bound_extent(step, 1)
@@ -303,7 +299,7 @@ private:
         if (d.tiled) tiled_output(output.update(int(d.values.size())));
         const Halide::RDom &parts = d.careful_parts;
         Func careful_sum = d.careful_sum;
-        one_of_each(careful_sum);
+        only_one(careful_sum, {chunk});
         careful_sum.compute_at(careful, parts.x).bound_extent(step, 1).bound_extent(channel, lanes).vectorize(channel);
         for (int i = 0; i < int(d.careful_keys.size()); i++) {
             const Halide::RDom &keys = d.careful_keys[i];
@@ -321,7 +317,7 @@ private:
             stage.reorder({channel, in_rows, s.x, s.y, rows, s.z, s.w}).vectorize(channel).unroll(in_rows).unroll(s.x);
         });
         Func sum = p.sum;
-        one_of_each(sum);
+        only_one(sum, {chunk});
         sum.compute_at(d.output, s.y).store_in(Halide::MemoryType::Register);
         sum.bound_extent(channel, lanes).bound_extent(step, 1).bound_extent(sum.args()[2], 1).bound_extent(vector, s.x.extent());
         sum.vectorize(channel).unroll(vector).unroll(row);
@@ -356,7 +352,7 @@ private:
         std::vector<Func> of_panel = {dot};
         if (key.defined()) of_panel.push_back(key);
         for (Func f : of_panel) {
-            one_of_each(f);
+            only_one(f, {chunk});
             f.compute_at(d.masked, s.z).bound_extent(lane, panel_keys).bound_extent(stream, 1).bound_extent(step, 1);
         }
         dot.bound_extent(row, size);
@@ -367,7 +363,7 @@ private:
             return;
         }
         Func read = d.tiled.read;
-        one_of_each(read);
+        only_one(read, {chunk});
         read.compute_at(d.masked, s.z).bound_extent(stream, 1).bound_extent(step, 1);
         if (is_const(Halide::Internal::simplify(d.tiled.lines.x.extent()))) read.update().unroll(d.tiled.lines.x);
     }
@@ -379,7 +375,7 @@ private:
         const Halide::RDom &s = t.outputs, &c = t.careful_outputs;
         Func value = t.value, sum = t.sum, careful = d.careful, guarded = t.guarded, careful_sum = t.careful_sum;
         for (Func f : {value, sum, guarded, careful_sum}) {
-            one_of_each(f);
+            only_one(f, {chunk});
             f.bound_extent(channel, lanes).bound_extent(step, 1);
         }
         store.reorder({channel, s[0], row, s[1], s[2], s[3], s[4]}).vectorize(channel).unroll(s[0]);
@@ -394,7 +390,7 @@ private:
         const Var repeated = careful_sum.args()[2];
         careful.update(1).reorder({channel, vector, c.x, c.y, row, c.z}).vectorize(channel);
         Func guarded_share = t.guarded_share;
-        one_of_each(guarded_share);
+        only_one(guarded_share, {chunk});
         for (Func f : {guarded, guarded_share, careful_sum})
             f.compute_at(careful, vector).bound_extent(row, 1).bound_extent(step, 1);
         for (Func f : {guarded, careful_sum})

@@ -6,6 +6,7 @@
 //
 // With AMX both products are of tiles, of bf16, and by flash_bf16x3 and flash_bf16x2 of f32 and f16, as three and two of bf16.
 #include "dsl/axes.h"
+#include "schedules/bounds.h"
 #include "schedules/schedules.h"
 #include "schedules/x86/loops.h"
 #include "schedules/x86/sixteen_bits.h"
@@ -22,13 +23,6 @@ namespace {
 
 const Var task_tile{"task_tile"}, in_task{"in_task"};
 const Var outer{"outer"}, inner{"inner"}, dim_outer{"dim_outer"}, dim_inner{"dim_inner"}, row_outer{"row_outer"}, row_inner{"row_inner"};
-
-// Inside one task there is one of some axes: said outright where Halide can't prove it, since code for a loop over one value of an axis it
-// thinks has many isn't vectorised.
-void only_one(Func f, const Var &axis) {
-    for (const Var &own : f.args())
-        if (own.name() == axis.name()) f.bound_extent(axis, 1);
-}
 
 class Flash {
 public:
@@ -76,12 +70,12 @@ private:
     }
 
     void per_task(Func f) const {
-        only_one(f, task);
+        only_one(f, {task});
         f.compute_at(tasks(), task_tile);
     }
 
     void per_block(Func f) const {
-        only_one(f, task);
+        only_one(f, {task});
         f.compute_at(a.fold.state, a.fold.merge.z).hoist_storage(tasks(), task_tile);
     }
 
@@ -106,7 +100,7 @@ private:
             .fuse(t, batch, task_tile)
             .parallel(task_tile);
         closing.compute_at(output, in_task).bound_extent(row, rows);
-        only_one(closing, tile);
+        only_one(closing, {tile});
         const Var which = closing.args()[1];
         const int counts = a.inputs.count_panels ? 2 : 0;
         closing.bound(which, 0, dsl::Fold::closing_count + counts).reorder(row, which).vectorize(row, lanes).unroll(which);
@@ -186,8 +180,14 @@ private:
             .vectorize(row_inner); // by TurnSquares
         if (a.blocking.products.parts > 1) query.reorder(row_inner, dim, part, row_outer, tile);
         lines.compute_at(query, row_outer).hoist_storage(tasks(), task_tile).bound_extent(row, lanes);
-        only_one(lines, tile);
+        only_one(lines, {tile});
         vectorize(lines, dim, in_whole_vectors(a.scores.dims.x.extent()));
+        if (!a.operands.query_bits.defined()) return;
+        Func bits = a.operands.query_bits, of_tile = a.operands.tile_query_bits;
+        per_task(bits), per_task(of_tile);
+        bits.bound_extent(row, rows).vectorize(row, lanes).unroll(row);
+        bits.update().reorder(row, a.operands.query_words).vectorize(row, lanes).unroll(row);
+        of_tile.update().atomic().vectorize(a.operands.query_rows, lanes);
     }
 
     void state() const {

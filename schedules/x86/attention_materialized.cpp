@@ -1,5 +1,6 @@
 // Materialized attention for x86: all scores of a head in memory, the textbook way. The base line that others are measured against.
 #include "dsl/axes.h"
+#include "schedules/bounds.h"
 #include "schedules/schedules.h"
 #include "schedules/x86/loops.h"
 
@@ -16,8 +17,7 @@ const Var head_and_batch{"head_and_batch"};
 
 // Computed whole for one head, before anything that reads it.
 void per_head(const dsl::Attention &a, Func f) {
-    for (const Var &axis : f.args())
-        if (axis.name() == block.name()) f.bound_extent(axis, 1);
+    only_one(f, {block});
     f.compute_at(a.fold.result, head_and_batch);
 }
 

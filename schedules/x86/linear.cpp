@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "dsl/axes.h"
+#include "schedules/bounds.h"
 #include "schedules/schedules.h"
 #include "schedules/x86/sixteen_bits.h"
 
@@ -144,12 +145,10 @@ dsl::LinearBlocking blocking_of(const Machine &machine, const std::string &sched
     return blocking;
 }
 
-Expr parts_of(const Expr &count, int per_part) { return (count + per_part - 1) / per_part; }
-
 // Few rows: memory is the limit, and reading goes on from the first word of a task to the last.
 void stream_weights(const dsl::Linear &l, const Machine &machine, const std::string &schedule, int tiles, int columns_per_tile) {
     const int panels = tuned_weight_streams(machine, schedule).panels;
-    const Expr groups = clamp(parts_of(l.inputs.columns_per_task, panels * panel_columns), 1, most_panels / panels);
+    const Expr groups = clamp(divided_up(l.inputs.columns_per_task, panels * panel_columns), 1, most_panels / panels);
     LinearSchedules(l, machine, {tiles, groups * panels, most_panels, columns_per_tile, panels, true}).apply();
 }
 
@@ -167,8 +166,8 @@ dsl::LinearBlocking tiles_blocking(const Machine &machine, int, const Expr &) {
 void tiles_linear(const dsl::Linear &l, const Machine &machine) {
     const int most_tiles = 64, panels_per_sweep = 4;
     const int panels_per_tile = tuned_weight_streams(machine, "linear_tiles").panels;
-    const Expr tiles_per_task = clamp(parts_of(l.inputs.rows_per_task, l.blocking.rows_per_tile), 1, most_tiles);
-    const Expr panels_per_task = clamp(parts_of(l.inputs.columns_per_task, panel_columns), panels_per_sweep, most_panels);
+    const Expr tiles_per_task = clamp(divided_up(l.inputs.rows_per_task, l.blocking.rows_per_tile), 1, most_tiles);
+    const Expr panels_per_task = clamp(divided_up(l.inputs.columns_per_task, panel_columns), panels_per_sweep, most_panels);
     LinearSchedules(l, machine, {tiles_per_task, panels_per_task, panels_per_sweep, 2 * machine.float_lanes, panels_per_tile, false})
         .apply();
 }

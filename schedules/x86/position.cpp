@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "dsl/axes.h"
+#include "schedules/bounds.h"
 #include "schedules/schedules.h"
 #include "schedules/x86/sixteen_bits.h"
 #include "schedules/x86/stream_stores.h"
@@ -24,8 +25,6 @@ constexpr int heads_in_turn = 4, least_tokens_in_turn = 512, least_bytes_alone =
 
 // Shorter vectors are for the few that turn few pairs.
 constexpr int least_lanes_streamed = 16;
-
-Halide::Expr divided_up(const Halide::Expr &a, const Halide::Expr &b) { return (a + b - 1) / b; }
 
 const Var part{"part"}, group{"group"}, task{"task"}, step{"step"}, lane{"lane"};
 

@@ -28,6 +28,14 @@ Halide::Expr rows_together(const Machine &machine, const Halide::Expr &extent) {
     return select(few < most && few * row % elements_of_line == 0, few, most);
 }
 
+// Whether the next rows are asked for into the first-level cache: where few rows that are short go side by side. On Granite Rapids, from
+// memory, rows of 32 to 160 numbers take 0.82 to 0.9 of the time so, of 200 0.93; of 256, four of which are a page, 1.27.
+Halide::Expr asks_near(const Machine &machine, const Halide::Expr &extent) {
+    constexpr int longest = 200;
+    if (machine.float_lanes < 16) return Halide::Internal::const_false();
+    return extent <= longest && rows_together(machine, extent) * extent < most_streamed_together / 2;
+}
+
 void specialize(Func result, const dsl::Softmax &softmax) {
     for (const Halide::Expr &condition : softmax.special)
         result.specialize(condition);
@@ -38,7 +46,7 @@ void specialize(Func result, const dsl::Softmax &softmax) {
 // Four vectors of partial results side by side: a maximum or sum takes four cycles, and two can start in each. They are halved at the end
 // of a row: added up one after the other, 64 lanes take as long as the exponentials of 128 elements.
 dsl::SoftmaxShape softmax_shape(const Machine &machine, int, const Halide::Expr &extent) {
-    return {4 * machine.float_lanes, 1, machine.float_lanes, rows_together(machine, extent), rounding(machine)};
+    return {4 * machine.float_lanes, 1, machine.float_lanes, rows_together(machine, extent), asks_near(machine, extent), rounding(machine)};
 }
 
 // A task is some thousand elements, of one row or of many. Rows that fit together go through the stages side by side, so that one begins

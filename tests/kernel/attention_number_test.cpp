@@ -69,6 +69,37 @@ TEST_P(AttentionNumbers, ScoresNearTheLargestFloat) {
     }
 }
 
+/** A number may be taken into parts, of which the last is 2^-24 of it: whatever becomes of numbers below 2^-126, digits must not be lost.
+ */
+TEST_P(AttentionNumbers, SmallValues) {
+    for (const float size : {0x1p-70f, 0x1p-85f, 0x1p-110f, 0x1p-120f}) {
+        AttentionProblem p = problem(25, large());
+        p.v.each([size](float &x) { x *= size; });
+        const AttentionRun run = run_attention(kernel(), p);
+        ASSERT_TRUE(run.status.ok()) << run.status.message;
+        const AttentionAnswer exact = attention_in_double(p);
+        EXPECT_TRUE(agrees(to_double(run.out), exact.out, {4e-6 * largest_magnitude(to_double(p.v))})) << "values of " << size;
+    }
+}
+
+TEST_P(AttentionNumbers, LargeQueriesOverSmallKeysAndSmallOverLarge) {
+    for (const float size : {0x1p55f, 0x1p62f, 0x1p110f, 0x1p-110f}) {
+        AttentionProblem p = problem(25, large());
+        p.q.each([size](float &x) { x *= size; });
+        p.k.each([size](float &x) { x /= size; });
+        expect_right(p);
+    }
+}
+
+/** Under a soft cap its scores are numbers. */
+TEST_P(AttentionNumbers, AnInfiniteQueryUnderASoftCap) {
+    AttentionProblem p = problem(25, large());
+    p.softcap = 5, p.q(0, 0, 7, 3) = INFINITY, p.q(0, 1, 20, 0) = -INFINITY;
+    expect_right(p);
+    p.k(0, 0, 11, 3) = INFINITY;
+    expect_right(p);
+}
+
 TEST_P(AttentionNumbers, ATemperatureNearZeroPicksTheLargest) {
     for (float temperature : {1e-30f, 1e-37f}) {
         AttentionProblem p = problem(25, 49);

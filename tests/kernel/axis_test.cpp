@@ -73,6 +73,15 @@ TEST_P(AxisTest, AwkwardNumbersOfColumns) {
             expect_right(problem({3, length, columns}, 1));
 }
 
+/** What is nearly alike is rounded alike, sum after sum. */
+TEST_P(AxisTest, ManyElementsThatAreNearlyAlike) {
+    for (int axis : {0, 1}) {
+        const AxisProblem p = problem(axis == 0 ? Extents{30000, 3} : Extents{3, 30000}, axis, {}, 1e-4);
+        const std::vector<double> exact = along_axis_in_double(p);
+        EXPECT_TRUE(agrees(run(p), exact, {2e-6 * largest_magnitude(exact)})) << "axis " << axis;
+    }
+}
+
 TEST_P(AxisTest, AxesCountedFromTheEnd) {
     const AxisProblem p = problem({3, 4, 5}, 1);
     const Tensor<float> y(output_extents(p)), same(output_extents(p));

@@ -132,13 +132,14 @@ TEST_F(OwnKernel, OfTheReferenceSchedule) {
     expect_right(own_reference_kernel, p);
 }
 
-Tensor<float> with_odd_tokens_negated(const Tensor<float> &x) {
+/** Token 0 stands at `first`. */
+Tensor<float> with_odd_positions_negated(const Tensor<float> &x, int64_t first) {
     Tensor<float> y(x.extent);
     for (int64_t b = 0; b < x.extent[0]; b++)
         for (int64_t h = 0; h < x.extent[1]; h++)
             for (int64_t t = 0; t < x.extent[2]; t++)
                 for (int64_t d = 0; d < x.extent[3]; d++)
-                    y(b, h, t, d) = t % 2 == 1 ? -x(b, h, t, d) : x(b, h, t, d);
+                    y(b, h, t, d) = (first + t) % 2 == 1 ? -x(b, h, t, d) : x(b, h, t, d);
     return y;
 }
 
@@ -155,14 +156,16 @@ AttentionProblem by_lambdas(const AttentionProblem &p) {
                 for (int b = 0; b < p.batch(); b++)
                     (*meant.boolean_mask)(b, h, i, j) = (i / 16 + j / 24 + h + b) % 3 == 0;
             }
-    meant.q = with_odd_tokens_negated(p.q), meant.k = with_odd_tokens_negated(p.k);
+    meant.q = with_odd_positions_negated(p.q, p.offset.value_or(0)), meant.k = with_odd_positions_negated(p.k, 0);
     return meant;
 }
 
 TEST_F(OwnKernel, LambdasOfMaskScoreAndPosition) {
-    const AttentionProblem p = normal_problem({2, 4, 2, 50, 70, 20, 12}, random);
+    AttentionProblem p = normal_problem({2, 4, 2, 50, 70, 20, 12}, random);
     RunOptions options;
     options.weights = false; // what C++ compiles in can't be read
+    expect_results(run_own_kernel(own_lambda_kernel, p, options), by_lambdas(p));
+    p.offset = 21;
     expect_results(run_own_kernel(own_lambda_kernel, p, options), by_lambdas(p));
 }
 

@@ -13,11 +13,11 @@ public:
         };
     }
 
-    // Channels of odd tokens change sign.
+    // Channels of rows at odd positions change sign.
     std::optional<attune::dsl::Positioning> compiled_positioning() {
         return [](const attune::dsl::PositionedInput &row, const Halide::Expr &dim) {
             Halide::Expr channel = Halide::cast<float>(row.channel(dim));
-            return Halide::select(row.token % 2 == 1, -channel, channel);
+            return Halide::select(row.position % 2 == 1, -channel, channel);
         };
     }
 };

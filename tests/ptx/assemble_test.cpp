@@ -22,15 +22,13 @@ std::string everything() {
            call("%r13", "warp_shfl_bfly_f32", {"0f3F800000", "1"}) + mma(20, 10) + mma(30, 20, "warp_mma_m16n8k16_f16") +
            call("%r40", "warp_cvt_bf16x2", {"0f00000000", "%r30"}) + call("%r41", "warp_cvt_f16x2", {"%r31", "%r32"}) +
            call("%r42", "warp_select_u32", {"%r12", "%r40", "7"}) + call("%r43", "warp_select_f32", {"1", "%r42", "%r41"}) +
-           call("%r44", "warp_equal", {"%r43", "0f00000000"}) + call("%r45", "warp_less", {"%r43", "%r33"}) +
-           call("%r46", "warp_fma", {"%r43", "%r44", "%r45"}) + call("%r47", "warp_tanh", {"%r46"}) + call("%r48", "warp_lg2", {"%r47"}) +
-           call("%r49", "warp_rcp", {"%r48"}) + call("%r50", "warp_min", {"%r49", "%r48"}) + call("%r51", "warp_xor", {"%r50", "5"}) +
-           call("%r52", "warp_and_u32", {"%r51", "%r50"}) + call("%r53", "warp_or_u32", {"%r52", "%r50"}) +
-           call("%r54", "warp_add", {"%r53", "%r52"}) + call("%r55", "warp_sub", {"%r54", "%r52"}) +
+           call("%r44", "warp_equal", {"%r43", "0f00000000"}) + call("%r45", "warp_exceeds", {"%r43", "%r33"}) +
+           call("%r46", "warp_fma", {"%r43", "%r44", "%r45"}) + call("%r48", "warp_lg2", {"%r46"}) + call("%r49", "warp_rcp", {"%r48"}) +
+           call("%r50", "warp_larger", {"%r49", "%r48"}) + call("%r51", "warp_xor", {"%r50", "5"}) +
+           call("%r54", "warp_add", {"%r51", "%r50"}) + call("%r55", "warp_sub", {"%r54", "%r50"}) +
            call("%r56", "warp_mul", {"%r55", "%r54"}) + call("%r59", "warp_opaque", {"%r56"}) +
            call("%r60", "warp_fma_bf16x2", {"%r59", "0", "%r56"}) + call("%r58", "warp_fma_f16x2", {"%r60", "0", "%r56"}) +
-           call("%r57", "warp_shfl_bfly_i32", {"%r58", "2"}) +
-           "st.global.b32 [%rd3], %r57;\nbar.sync 0;\nadd.s32 %r7, %r7, 1;\nsetp.ne.s32 %p1, %r7, 9;\n@%p1 bra $L__1;\n";
+           "st.global.b32 [%rd3], %r58;\nbar.sync 0;\nadd.s32 %r7, %r7, 1;\nsetp.ne.s32 %p1, %r7, 9;\n@%p1 bra $L__1;\n";
 }
 
 TEST(Assemble, PtxasTakesEveryOperation) {

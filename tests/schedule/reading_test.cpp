@@ -88,12 +88,12 @@ TEST(InPlace, OfNothingLoadedIsAnError) {
 }
 
 struct Requests : Internal::IRVisitor {
-    int requests = 0;
+    int requests = 0, into_first_level = 0;
 
 private:
     using Internal::IRVisitor::visit;
     void visit(const Internal::Call *op) override {
-        requests += op->name == "llvm.prefetch.p0";
+        if (op->name == "llvm.prefetch.p0") requests++, into_first_level += Internal::is_const(op->args[2], 3); // LLVM's locality
         IRVisitor::visit(op);
     }
 };
@@ -115,6 +115,22 @@ TEST(Prefetch, AsksForEachPlaceThatIsWanted) {
         Buffer<int> got = p.realize({16, 4});
         for (int at = 0; at < 4; at++)
             EXPECT_EQ(got(7, at), 100 * at + 7);
+    }
+}
+
+// How near is known at run time: one request of each kind for a line, of which a branch takes one.
+TEST(Prefetch, AsksAsNearAsTheConditionSays) {
+    for (const int elements : {16, 64}) { // one line, and four
+        Reading r;
+        Param<bool> near("near");
+        r.read(r.x, r.y) = attune::dsl::with_prefetch_near_where(near, r.in(r.x, r.y), r.in(r.x, r.y + 1));
+        r.read.bound(r.x, 0, elements).vectorize(r.x, elements);
+        Pipeline p(r.read);
+        attune::dsl::lower_prefetches(p);
+        Requests found;
+        attune::test::visit_lowered(p, {r.in, near}, found);
+        EXPECT_EQ(found.requests, 2 * elements / 16);
+        EXPECT_EQ(found.into_first_level, elements / 16);
     }
 }
 
