@@ -22,10 +22,6 @@ void require_equal(const Array &array, const std::string &file, int axis, const 
         bad_argument("{} has shape {}: its {} is {}; it must be {}, as in {}", file, shape_text(array.shape), what, value, expected, as);
 }
 
-int64_t integer(const Array &array, int64_t index) {
-    return array.type == ATTUNE_I32 ? array.as<int32_t>()[index] : array.as<int64_t>()[index];
-}
-
 Array read_queries(const std::string &q, std::optional<attune_type> dtype) {
     if (!dtype) return read_npy(q, {ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16});
     return read_npy(q, {*dtype});
@@ -95,7 +91,7 @@ Array read_per_batch(const std::string &file, const AttentionInputs &inputs) {
 Array read_key_lengths(const std::string &file, const AttentionInputs &inputs) {
     Array lengths = read_per_batch(file, inputs);
     for (int64_t b = 0; b < inputs.batch; ++b) {
-        const int64_t length = integer(lengths, b);
+        const int64_t length = integer_at(lengths, b);
         if (length < 0 || length > inputs.keys) bad_argument("{}[{}] is {}; it must be 0 to M = {}", file, b, length, inputs.keys);
     }
     return lengths;

@@ -197,7 +197,7 @@ void run_layers(const BenchOptions &options) {
     }
     bench::Settings settings = settings_of(options);
     Progress progress;
-    progress.show("measuring the FMA peak and the read bandwidth");
+    progress.show("measuring the peak and the read bandwidth");
     bench::FmaPeak peak(settings.threads, type);
     bench::Bandwidth reading = bench::read_bandwidth(settings.threads);
     LayerReport report({settings.threads, type, peak, reading}, options.json);
@@ -229,7 +229,7 @@ void run_bench(const BenchOptions &options) {
     for (const bench::Case &c : cases)
         require_ok(bench::check(in_turn(c), settings)); // before anything takes time
     Progress progress;
-    progress.show("measuring the FMA peak and the read bandwidth");
+    progress.show("measuring the peak and the read bandwidth");
     bench::FmaPeak peak(settings.threads, type);
     bench::Bandwidth reading = bench::read_bandwidth(settings.threads);
     BenchReport report({settings.threads, type, peak, reading}, options.json, options.masks);

@@ -62,13 +62,13 @@ void Results::finish() const {
 }
 
 std::string Limits::title() const {
-    return fmt::format("{}, {} thread{}, {}: FMA peak {:.1f} GFLOP/s, read bandwidth {:.1f} GB/s, last-level cache {}",
+    return fmt::format("{}, {} thread{}, {}: peak {:.1f} GFLOP/s, read bandwidth {:.1f} GB/s, last-level cache {}",
                        bench::name_of_type(type), threads, threads == 1 ? "" : "s", attune_cpu_class(), peak.gflops(), reading.gbps(),
                        bytes_text(bench::last_level_cache_bytes()));
 }
 
 std::string Limits::share(bool memory_bound, double gflops, double gbps) const {
-    return memory_bound ? share_of(gbps, reading.gbps(), "read") : share_of(gflops, peak.gflops(), "FMA");
+    return memory_bound ? share_of(gbps, reading.gbps(), "read") : share_of(gflops, peak.gflops(), "peak");
 }
 
 nlohmann::ordered_json Limits::line(const std::string &name, const bench::Measurement &m, double gflops, const char *rate,

@@ -9,7 +9,7 @@ namespace attune::tools {
 
 std::string CacheFiles::path(const char *name) const { return (std::filesystem::path(folder_) / name).string(); }
 
-const attune_tensor *CacheFiles::read(const char *name, std::initializer_list<attune_type> types, int rank, Optional &to) {
+const attune_tensor *CacheFiles::read(const char *name, std::initializer_list<attune_type> types, int rank, OptionalArray &to) {
     const std::string file = path(name);
     if (!std::filesystem::exists(file)) return nullptr;
     to.array = read_array(file, types, rank, rank);

@@ -6,6 +6,7 @@
 #include "array.h"
 #include "attention_files.h"
 #include "device.h"
+#include "npy.h"
 #include "output_set.h"
 
 namespace attune::tools {
@@ -30,18 +31,14 @@ public:
     void lengthen(int64_t tokens);
 
 private:
-    struct Optional {
-        Array array;
-        TensorView tensor;
-    };
     std::string path(const char *name) const;
     void check_numbers(int64_t new_tokens) const;
     /** Reads an optional file of one of the types and of this rank; nullptr where there is none. */
-    const attune_tensor *read(const char *name, std::initializer_list<attune_type> types, int rank, Optional &to);
+    const attune_tensor *read(const char *name, std::initializer_list<attune_type> types, int rank, OptionalArray &to);
 
     std::string folder_;
     Array k_, v_, lengths_;
-    Optional table_, k_scale_, v_scale_;
+    OptionalArray table_, k_scale_, v_scale_;
     attune_cache cache_, device_cache_;
 };
 

@@ -9,6 +9,7 @@
 #include "attune/attune.hpp"
 #include "bench/half.h"
 #include "commands.h"
+#include "cpu_block.h"
 #include "device.h"
 #include "error.h"
 #include "mask_picture.h"
@@ -20,7 +21,7 @@
 namespace attune::tools {
 namespace {
 
-constexpr int64_t largest = INT32_MAX;
+constexpr int64_t largest_extent = INT32_MAX;
 
 struct ExplainOptions {
     MaskOptions mask;
@@ -38,8 +39,6 @@ struct Runner {
     std::string kernel, cmake, refusal;
     BlockSize block;
 };
-
-constexpr BlockSize flash_block{32, 12}; // on AVX-512: a tile of queries x a panel of keys
 
 BlockSize block_on_cuda(const std::string &schedule, attune_type type, int32_t kernel_width) {
     schedules::CudaBlock block = schedules::simt_block(kernel_width);
@@ -65,7 +64,7 @@ Runner runner_of(const ExplainOptions &options) {
     const Result<AttentionPlan> plan = AttentionPlan::create(desc);
     if (plan) {
         const attune_kernel &kernel = *plan->kernel_for(options.mask.queries, 1, 1, options.mask.keys);
-        return {kernel.name, "", "", cuda ? block_on_cuda(kernel.schedule, options.dtype, kernel.head_dim) : flash_block};
+        return {kernel.name, "", "", cuda ? block_on_cuda(kernel.schedule, options.dtype, kernel.head_dim) : cpu_block(kernel)};
     }
     // It may not be the mask that is in the way. On a GPU the refusal says whether a kernel of its own would help; on a CPU it does where
     // there is a plan without a mask, or no linked kernel for one.
@@ -77,7 +76,8 @@ Runner runner_of(const ExplainOptions &options) {
     const char *usual =
         options.dtype != ATTUNE_F32 && schedules::fits_tensor_cores(options.head_dim) ? "mma" : "simt"; // of attune_add_kernel
     const auto width = static_cast<int32_t>(options.head_dim);
-    return {"", helps ? kernel_line(options) : "", refusal, cuda ? block_on_cuda(usual, options.dtype, width) : flash_block};
+    return {"", helps ? kernel_line(options) : "", refusal,
+            cuda ? block_on_cuda(usual, options.dtype, width) : cpu_block(options.dtype, width)};
 }
 
 /** The mask cut up in three ways: as work, and as each picture shows it. */
@@ -169,7 +169,8 @@ void explain(const ExplainOptions &options) {
 BlockSize parse_block(const std::string &text) {
     const std::size_t cross = text.find('x');
     if (cross == std::string::npos) bad_argument("--block is {}; it must be two integers, as in 32x12", text);
-    return {parse_integer("--block", text.substr(0, cross), 1, largest), parse_integer("--block", text.substr(cross + 1), 1, largest)};
+    return {parse_integer("--block", text.substr(0, cross), 1, largest_extent),
+            parse_integer("--block", text.substr(cross + 1), 1, largest_extent)};
 }
 
 void add_data(CLI::App &app, MaskOptions &mask) {
@@ -177,7 +178,7 @@ void add_data(CLI::App &app, MaskOptions &mask) {
         "--offset", [&mask](const std::string &text) { mask.offset = parse_integer("--offset", text, INT64_MIN, INT64_MAX); },
         "Key position of query 0");
     app.add_option_function<std::string>(
-        "--length", [&mask](const std::string &text) { mask.length = parse_integer("--length", text, 0, largest); },
+        "--length", [&mask](const std::string &text) { mask.length = parse_integer("--length", text, 0, largest_extent); },
         "For the term lengths: keys in use, 0 to M");
     app.add_option("--param", mask.parameters, "NAME=NUMBER for a name in the mask; may be given for each")->allow_extra_args(false);
     add_text(app, "--documents", mask.documents, "For the term documents: <i4 or <i8 .npy, [M], the document of each key");
@@ -192,13 +193,13 @@ void add_explain(CLI::App &parent) {
     CLI::App *app = parent.add_subcommand("explain", "Draw a mask: which cells attend, which blocks are skipped, which kernel runs it");
     const auto options = std::make_shared<ExplainOptions>();
     add_text(*app, "MASK", options->mask.text, "Textual mask, for one head of one batch item")->required();
-    add_integer(*app, "--queries", options->mask.queries, 1, largest, "N")->required();
-    add_integer(*app, "--keys", options->mask.keys, 1, largest, "M")->required();
+    add_integer(*app, "--queries", options->mask.queries, 1, largest_extent, "N")->required();
+    add_integer(*app, "--keys", options->mask.keys, 1, largest_extent, "M")->required();
     app->add_option_function<std::string>(
         "--block", [options](const std::string &text) { options->block = parse_block(text); },
-        "Blocks that are skipped at once, queries x keys; by default the kernel's on cuda, otherwise 32x12, which is flash's on AVX-512");
+        "Blocks that are skipped at once, queries x keys; by default those of the kernel that runs the mask here");
     add_data(*app, options->mask);
-    add_integer(*app, "--head-dim", options->head_dim, 1, largest, "D of the kernel that is looked for; 64 by default");
+    add_integer(*app, "--head-dim", options->head_dim, 1, largest_extent, "D of the kernel that is looked for; 64 by default");
     add_device(*app, options->device);
     app->add_option_function<std::string>(
         "--dtype", [options](const std::string &text) { options->dtype = parse_dtype(text); },

@@ -64,6 +64,12 @@ std::string width_text(const attune_kernel &kernel) {
                                                : fmt::format("{}, {}", kernel.head_dim, kernel.value_dim);
 }
 
+/** Empty of what takes no mask. */
+std::string mask_text(const attune_kernel &kernel) {
+    if (*kernel.mask) return kernel.mask;
+    return std::string(kernel.operation).rfind("attention", 0) == 0 ? "at run time" : "";
+}
+
 void print_json(const ListOptions &options) {
     nlohmann::ordered_json list = {{"cpu", attune_cpu_class()}, {"gpu", cuda_device_name()}, {"kernels", nlohmann::ordered_json::array()}};
     for (const attune_kernel *kernel : kernels(options.device)) {
@@ -92,7 +98,7 @@ void print_table(const ListOptions &options) {
         for (const std::string &target : targets(*kernel))
             classes.push_back(target_text(*kernel, target));
         table.rows.push_back({kernel->operation, kernel->schedule, device_name(*kernel), type_text(*kernel), width_text(*kernel),
-                              *kernel->mask ? kernel->mask : "at run time", fmt::format("{}", fmt::join(classes, " ")), kernel->name});
+                              mask_text(*kernel), fmt::format("{}", fmt::join(classes, " ")), kernel->name});
     }
     table.print();
     fmt::print("\nThis CPU runs them as {}.\n", attune_cpu_class());

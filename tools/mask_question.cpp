@@ -26,7 +26,7 @@ std::vector<int64_t> read_ids(const std::string &file, int64_t count, const char
         bad_argument("{} has shape {}; it must be [{}], one document for each {}", file, shape_text(array.shape), count, each);
     std::vector<int64_t> ids;
     for (int64_t i = 0; i < count; ++i)
-        ids.push_back(array.type == ATTUNE_I32 ? array.as<int32_t>()[i] : array.as<int64_t>()[i]);
+        ids.push_back(integer_at(array, i));
     return ids;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "mask_picture.h"
+#include "xml.h"
 
 namespace attune::tools {
 namespace {
@@ -13,13 +14,6 @@ constexpr double longest_side = 480, shortest_side = 24, largest_cell = 20, marg
 
 // Of middling lightness, so that they show on light and dark ground.
 constexpr const char *blue = "#3b82f6", *amber = "#f59e0b", *grey = "#808080";
-
-std::string escaped(const std::string &text) {
-    std::string result;
-    for (const char c : text)
-        result += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
-    return result;
-}
 
 /** The blocks of one kind, each run along a row as one rectangle, in units of cells. */
 std::string runs(const BlockGrid &grid, BlockKind kind) {

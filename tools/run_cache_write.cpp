@@ -81,7 +81,7 @@ void add_run_cache_write(CLI::App &run) {
     add_integer(*app, "--axis", command->axis, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max(),
                 "The tokens' axis, counted from the end if negative; -2 by default");
     app->add_flag("--circular", command->circular, "Positions past the capacity start again at 0")->disable_flag_override();
-    add_device(*app, command->device, "cpu, the default, or cuda: an NVIDIA GPU, for float32 and float16");
+    add_device(*app, command->device, "cpu, the default, or cuda: an NVIDIA GPU, for float32, float16 and bf16");
     app->callback([command] { run_cache_write(*command); });
 }
 

@@ -5,18 +5,12 @@
 #include <fmt/format.h>
 
 #include "gpt/unicode.h"
+#include "xml.h"
 
 namespace attune::tools {
 namespace {
 
 constexpr double margin = 16, line_height = 20, largest_cell = 16, smallest_cell = 4, widest_panel = 480;
-
-std::string escaped(const std::string &text) {
-    std::string result;
-    for (const char c : text)
-        result += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '"' ? "&quot;" : std::string(1, c);
-    return result;
-}
 
 /** Sizes in pixels. Labels of tokens stand left of a panel's cells and above them. */
 struct Layout {

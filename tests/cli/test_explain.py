@@ -24,8 +24,8 @@ def grid_of(allows, queries, keys, block):
 
 
 class Explain(command.CommandTest):
-    def report(self, text, queries, keys, *options):
-        return json.loads(self.run_well("explain", text, "--queries", queries, "--keys", keys, "--json", *options))
+    def report(self, text, queries, keys, *options, env=None):
+        return json.loads(self.run_well("explain", text, "--queries", queries, "--keys", keys, "--json", *options, env=env))
 
     def check(self, text, allows, queries=13, keys=13, block=(4, 3), options=()):
         with self.subTest(text):
@@ -78,8 +78,10 @@ class Explain(command.CommandTest):
         self.write("mask.npy", mask)
         self.check("tensor", lambda i, j: mask[i, j], options=("--mask-tensor", "mask.npy"))
 
-    def test_the_block_is_that_of_flash_by_default(self):
-        self.assertEqual(self.report("causal", 100, 100)["block"], {"queries": 32, "keys": 12})
+    def test_the_block_is_that_of_the_kernel_by_default(self):
+        plain = {**os.environ, "ATTUNE_CPU": "x86-64"}  # which every CPU has
+        self.assertEqual(self.report("causal", 100, 100, env=plain)["block"], {"queries": 8, "keys": 6})
+        self.assertEqual(self.report("causal", 1, 100, "--offset", 99, env=plain)["block"], {"queries": 1, "keys": 16})
 
     def test_the_terminal_shows_cells_where_they_fit(self):
         lines = self.run_well("explain", "causal & window(3, 0)", "--queries", 6, "--keys", 9, "--offset", 3, "--block", "2x2").splitlines()
@@ -167,8 +169,9 @@ class Explain(command.CommandTest):
         self.assertLess((self.folder / "m.svg").stat().st_size, 50_000)
         areas = [self.area(root, colour) for colour in ("#3b82f6", "#f59e0b", "#808080")]
         self.assertEqual(sum(areas), 4096 * 4096)
-        self.assertLess(abs(areas[0] - report["blocks"]["full"] * 32 * 12), 4096 * 32)  # the last column of blocks is narrower
-        self.assertEqual(report["blocks"]["total"], 128 * 342)
+        queries, keys = report["block"]["queries"], report["block"]["keys"]
+        self.assertLess(abs(areas[0] - report["blocks"]["full"] * queries * keys), 4096 * queries)  # the last column of blocks is narrower
+        self.assertEqual(report["blocks"]["total"], -(-4096 // queries) * -(-4096 // keys))
 
     def test_bad_texts(self):
         for text, says in [("causl", "column 1: 'causl' isn't a mask"), ("causal & ", "column 10"), ("prefix(3.5)", "column 8"),
