@@ -12,7 +12,7 @@ namespace {
 
 /** Whose sizes the kernels have that run on this CPU: those of f32 and f16, but for decoding on AMD's, are of the class avx512. */
 std::string machine_of(attune_type type, bool decodes) {
-    const std::string cpu = attune_cpu_class();
+    std::string cpu = attune_cpu_class();
     if (cpu == "x86-64") return cpu;
     const bool own = type == ATTUNE_BF16 || cpu == "avx2" || (decodes && cpu != "avx512_amx");
     return own ? "x86-64-" + cpu : "x86-64-avx512";

@@ -36,7 +36,7 @@ std::string link_to(int descriptor) { return "/proc/self/fd/" + std::to_string(d
 std::string named(int descriptor, const std::string &directory) {
     const std::string from = link_to(descriptor), start = directory + "/.attune." + std::to_string(::getpid()) + ".";
     for (int i = 0;; ++i) {
-        const std::string name = start + std::to_string(i);
+        std::string name = start + std::to_string(i);
         if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) return name;
         if (errno != EEXIST) return "";
     }

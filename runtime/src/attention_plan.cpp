@@ -71,7 +71,8 @@ int64_t least_tiled_queries(const attune_attention_plan &plan) {
     const bool fills_tiles = plan.head_dim % channels_of_tile == 0 && plan.value_dim % channels_of_tile == 0;
     if (!fills_tiles && std::min(plan.head_dim, plan.value_dim) < least_channels) return std::numeric_limits<int64_t>::max();
     const bool masked = plan.run_time_mask.mask.root.kind != text::MaskKind::none;
-    return (plan.kernel->dtype == ATTUNE_F16 ? 128 : 256) * (fills_tiles ? 1 : 2) * (masked ? 2 : 1);
+    const int64_t least = plan.kernel->dtype == ATTUNE_F16 ? 128 : 256;
+    return least * (fills_tiles ? 1 : 2) * (masked ? 2 : 1);
 }
 
 Status choose_kernel(const attune_attention_desc &desc, attune_attention_plan &plan) {

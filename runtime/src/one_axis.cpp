@@ -125,7 +125,7 @@ Status run_all(const attune_kernel &kernel, const OneAxis &p, const Axes &axes, 
 }
 
 // Lengths of rows on a GPU. Measured on an H200, of kernels that read a row three times: rows of 1024 take two thirds of the time by a warp
-// each that they take by a thread block, of 2048 1.4 times as long; of 8192 by the widest block 1.7 times as long, of 50257 in f32 0.6 times.
+// each that they take by a thread block, of 2048 1.4 times as long; of 8192 by the widest block 1.7 times, of 50257 in f32 0.6 times.
 constexpr int64_t longest_row_of_warp = 1024, longest_row_of_block = 16384;
 
 /** The schedule for rows so long on a GPU, where none is named. */

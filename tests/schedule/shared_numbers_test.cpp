@@ -31,12 +31,9 @@ TEST(SharedNumbers, TilesOfAttentionAreAsLargeAsTheRuntimeTakesThemToBe) {
     using runtime::CpuClass;
     const std::string plain = "x86-64-linux", avx2 = plain + "-sse41-avx-f16c-fma-avx2", avx512 = avx2 + "-avx512-avx512_skylake";
     const std::string amx = avx512 + "-avx512_cannonlake-avx512_sapphirerapids", bf16 = avx512 + "-avx512_cannonlake-avx512_zen4";
-    const std::pair<CpuClass, std::string> classes[] = {{CpuClass::x86_64, plain},
-                                                        {CpuClass::avx2, avx2},
-                                                        {CpuClass::avx512, avx512},
-                                                        {CpuClass::avx512_amx, amx},
-                                                        {CpuClass::avx512_bf16, bf16},
-                                                        {CpuClass::avx512_zen5, bf16 + "-avx512_zen5"}};
+    const std::pair<CpuClass, std::string> classes[] = {{CpuClass::x86_64, plain},     {CpuClass::avx2, avx2},
+                                                        {CpuClass::avx512, avx512},    {CpuClass::avx512_amx, amx},
+                                                        {CpuClass::avx512_bf16, bf16}, {CpuClass::avx512_zen5, bf16 + "-avx512_zen5"}};
     for (const auto &[cpu, target] : classes)
         for (const Halide::Type type : {Halide::Type(Halide::Float(32)), Halide::Float(16), Halide::BFloat(16)})
             for (const int head_dim : {0, 64, 80, 128}) {

@@ -341,7 +341,7 @@ typedef struct attune_add_positions_args {
     const attune_tensor *table; /* f32 [P, dim], whatever x is; NULL: the sinusoidal table. With it ATTUNE_CUDA takes no positions */
     double base;                /* of the sinusoidal table; 10000 by default */
     int64_t offset;             /* position of token 0, without `positions` */
-    const attune_tensor *positions; /* optional, i32 or i64: [tokens] or [batch, tokens], as in attune_rotary_args; 0 to P - 1 with a table */
+    const attune_tensor *positions; /* optional, i32 or i64: [tokens] or [batch, tokens], as attune_rotary; 0 to P - 1 with a table */
     const char *schedule;
 } attune_add_positions_args;
 void attune_add_positions_args_init(attune_add_positions_args *args);
