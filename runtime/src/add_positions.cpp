@@ -1,5 +1,6 @@
 #include "elementwise.h"
 #include "error.h"
+#include "overlap.h"
 #include "positioned_rows.h"
 
 namespace attune::runtime {
@@ -20,8 +21,8 @@ Status run_add_positions(const attune_add_positions_args &args, attune_call *cal
     if (args.table) ATTUNE_TRY(check_learned_table(*args.table, "table", encoding.dim, limit, args.x.device));
     const Positions positions = positions_of(args.x, args.positions, args.offset, 1);
     ATTUNE_TRY(check_positions(positions, limit));
-    ATTUNE_TRY(check_apart(args.y, args.table, "table"));
-    ATTUNE_TRY(check_apart(args.y, args.positions, "positions"));
+    ATTUNE_TRY(check_apart({&args.y, "y"}, {args.table, "table"}));
+    ATTUNE_TRY(check_apart({&args.y, "y"}, {args.positions, "positions"}));
     return run_encoding(encoding, positions, args.x, args.y, args.schedule, call);
 }
 

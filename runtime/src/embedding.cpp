@@ -14,8 +14,7 @@ Status check_table(const attune_tensor &table, const char *name, const attune_em
     ATTUNE_TRY(check_tensor(table, {name, args.y.type, 2, 2, Role::input, true}));
     const int64_t channels = args.y.extent[args.y.rank - 1];
     ATTUNE_REQUIRE(table.extent[1] == channels, "{}.extent[1] is {}; it must be {}, the channels of y", name, table.extent[1], channels);
-    ATTUNE_REQUIRE(!may_overlap(args.y, table), "y overlaps {} in memory; it must be apart from it", name);
-    return {};
+    return check_apart({&args.y, "y"}, {&table, name});
 }
 
 /** Calls visit(id, token, element of y) for each id; token is its place on the last axis of ids. */
@@ -41,7 +40,7 @@ Status check_embedding(const attune_embedding_args &args) {
     for (int32_t i = 0; i < args.ids.rank; ++i)
         ATTUNE_REQUIRE(args.y.extent[i] == args.ids.extent[i], "y.extent[{}] is {}; it must be {}, as in ids", i, args.y.extent[i],
                        args.ids.extent[i]);
-    ATTUNE_REQUIRE(!may_overlap(args.y, args.ids), "y overlaps ids in memory; it must be apart from it");
+    ATTUNE_TRY(check_apart({&args.y, "y"}, {&args.ids, "ids"}));
     ATTUNE_TRY(check_table(args.table, "table", args));
     if (!args.positions) return {};
     ATTUNE_TRY(check_table(*args.positions, "positions", args));

@@ -52,9 +52,7 @@ Status check_residual(const attune_linear &linear, const Columns &columns, const
     ATTUNE_TRY(check_tensor(residual, {"residual", linear.dtype, args.x.rank, args.x.rank, Role::input, true}));
     ATTUNE_TRY(check_leading(residual, "residual", args.x));
     ATTUNE_TRY(check_outputs(residual, "residual", linear, columns));
-    ATTUNE_REQUIRE(same_view(residual, args.y) || !may_overlap(args.y, residual),
-                   "y overlaps residual in memory; it must be apart from it, or residual itself");
-    return {};
+    return check_place({&args.y, "y"}, {&residual, "residual"});
 }
 
 Status check_args(const attune_linear &linear, const Columns &columns, const attune_linear_args &args) {
@@ -65,7 +63,7 @@ Status check_args(const attune_linear &linear, const Columns &columns, const att
     ATTUNE_REQUIRE(channels == linear.in, "x has {} channels; the weight [{}, {}] takes {}", channels, linear.out, linear.in, linear.in);
     ATTUNE_TRY(check_leading(args.y, "y", args.x));
     ATTUNE_TRY(check_outputs(args.y, "y", linear, columns));
-    ATTUNE_REQUIRE(!may_overlap(args.y, args.x), "y overlaps x in memory; it must be apart from it");
+    ATTUNE_TRY(check_apart({&args.y, "y"}, {&args.x, "x"}));
     return args.residual ? check_residual(linear, columns, args) : Status();
 }
 

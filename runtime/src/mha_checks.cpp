@@ -79,9 +79,7 @@ Status take_outputs(const attune_mha &mha, const attune_mha_args &args, MhaOpera
     if (!args.residual) return {};
     ATTUNE_REQUIRE(mha.output != nullptr, "residual is given; a layer without output_weight has no place for it");
     ATTUNE_TRY(take_output(mha, *args.residual, Role::input, "residual", operands, rank, operands.residual));
-    ATTUNE_REQUIRE(same_view(*args.residual, args.out) || !may_overlap(args.out, *args.residual),
-                   "out overlaps residual in memory; it must be apart from it, or residual itself");
-    return {};
+    return check_place({&args.out, "out"}, {args.residual, "residual"});
 }
 
 /** What its capacity follows from is there. */
@@ -142,10 +140,8 @@ Status check_all_apart(const attune_mha_args &args, const MhaOperands &operands)
     ATTUNE_TRY(check_sound(outputs));
     ATTUNE_TRY(check_sound(inputs));
     ATTUNE_TRY(check_apart(outputs, inputs));
-    if (!operands.residual.data) return {};
-    for (const NamedTensor &output : others) // it is read last, after all of them are written; out may be it
-        ATTUNE_TRY(check_apart(output, {&operands.residual, "residual"}));
-    return {};
+    // It is read last, after all of them are written; out may be it.
+    return operands.residual.data ? check_apart(others, {{&operands.residual, "residual"}}) : Status();
 }
 
 } // namespace

@@ -59,11 +59,7 @@ private:
     /** Scratch for the tokens of `like` with that many channels. */
     Status make(const attune_tensor &like, int64_t channels, Scratch<char> &scratch, attune_tensor &made) {
         const int64_t extents[3] = {like.extent[0], like.extent[1], channels};
-        ATTUNE_TRY(check_count("a projection", {extents[0], extents[1], extents[2]}));
-        const int64_t bytes = extents[0] * extents[1] * extents[2] * static_cast<int64_t>(element_size(mha_.dtype));
-        if (!scratch.allocate(static_cast<size_t>(bytes))) return out_of_memory("a projection", bytes);
-        made = attune_contiguous(scratch.data(), mha_.dtype, 3, extents);
-        return {};
+        return make_scratch_tensor("a projection", mha_.dtype, 3, extents, scratch, made);
     }
 
     Status run_linear(const attune_linear &layer, const Columns &columns, const attune_tensor &x, const attune_tensor &y,

@@ -20,31 +20,20 @@ Status check_like_x(const attune_tensor &tensor, const char *name, Role role, co
     return {};
 }
 
-Status check_place(const attune_tensor &output, const char *name, const attune_tensor *other, const char *other_name) {
-    ATTUNE_REQUIRE(!other || same_view(output, *other) || !may_overlap(output, *other),
-                   "{} overlaps {} in memory; it must be apart from it, or {} itself", name, other_name, other_name);
-    return {};
-}
-
 Status check_scale(const attune_tensor *scale, const char *name, const attune_norm_args &args) {
     if (!scale) return {};
     ATTUNE_TRY(check_f32_or_bf16(scale->type, name));
     ATTUNE_TRY(check_tensor(*scale, {name, scale->type, 1, 1, Role::input, false}));
     ATTUNE_TRY(check_extents(*scale, name, {{args.x.extent[args.x.rank - 1], "the channels of x"}}));
-    ATTUNE_REQUIRE(!may_overlap(args.y, *scale), "y overlaps {} in memory; it must be apart from it", name);
-    return {};
-}
-
-Status check_apart(const attune_tensor &sum, const attune_tensor *scale, const char *name) {
-    ATTUNE_REQUIRE(!scale || !may_overlap(sum, *scale), "sum overlaps {} in memory; it must be apart from it", name);
-    return {};
+    return check_apart({&args.y, "y"}, {scale, name});
 }
 
 Status check_norm(const attune_norm_args &args) {
     ATTUNE_TRY(check_f32_or_bf16(args.x.type, "x"));
     ATTUNE_TRY(check_tensor(args.x, {"x", args.x.type, 1, ATTUNE_MAX_RANK, Role::input, true}));
     ATTUNE_TRY(check_like_x(args.y, "y", Role::output, args.x));
-    ATTUNE_TRY(check_place(args.y, "y", &args.x, "x"));
+    const NamedTensor x = {&args.x, "x"}, y = {&args.y, "y"}, sum = {args.sum, "sum"}, residual = {args.residual, "residual"};
+    ATTUNE_TRY(check_place(y, x));
     ATTUNE_TRY(check_scale(args.weight, "weight", args));
     ATTUNE_TRY(check_scale(args.bias, "bias", args));
     ATTUNE_REQUIRE(args.epsilon >= 0, "epsilon is {}; it must be 0 or more", args.epsilon);
@@ -53,12 +42,12 @@ Status check_norm(const attune_norm_args &args) {
     if (!args.residual) return {};
     ATTUNE_TRY(check_like_x(*args.residual, "residual", Role::input, args.x));
     ATTUNE_TRY(check_like_x(*args.sum, "sum", Role::output, args.x));
-    ATTUNE_TRY(check_place(*args.sum, "sum", &args.x, "x"));
-    ATTUNE_TRY(check_place(*args.sum, "sum", args.residual, "residual"));
-    ATTUNE_REQUIRE(!may_overlap(args.y, *args.sum), "y overlaps sum in memory; it must be apart from it");
-    ATTUNE_TRY(check_apart(*args.sum, args.weight, "weight"));
-    ATTUNE_TRY(check_apart(*args.sum, args.bias, "bias"));
-    return check_place(args.y, "y", args.residual, "residual");
+    ATTUNE_TRY(check_place(sum, x));
+    ATTUNE_TRY(check_place(sum, residual));
+    ATTUNE_TRY(check_apart(y, sum));
+    ATTUNE_TRY(check_apart(sum, {args.weight, "weight"}));
+    ATTUNE_TRY(check_apart(sum, {args.bias, "bias"}));
+    return check_place(y, residual);
 }
 
 /** A weight or bias as contiguous f32, itself or a copy in `copy`; `otherwise` in each place where there is none. */

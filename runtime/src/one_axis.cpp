@@ -157,8 +157,7 @@ Status check_axis_mask(const attune_tensor *mask, const attune_tensor &x, const 
     for (int32_t i = 0; i < x.rank; ++i)
         ATTUNE_REQUIRE(mask->extent[i] == x.extent[i] || mask->extent[i] == 1, "mask.extent[{}] is {}; it must be 1 or {}, as in x", i,
                        mask->extent[i], x.extent[i]);
-    ATTUNE_REQUIRE(!may_overlap(y, *mask), "y overlaps mask in memory; it must be apart from it");
-    return {};
+    return check_apart({&y, "y"}, {mask, "mask"});
 }
 
 Status run_one_axis(const OneAxis &problem, Call &call) {

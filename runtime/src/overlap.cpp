@@ -123,17 +123,28 @@ bool same_view(const attune_tensor &a, const attune_tensor &b) {
 }
 
 Status check_apart(const NamedTensor &output, const NamedTensor &other) {
-    ATTUNE_REQUIRE(!may_overlap(*output.tensor, *other.tensor),
-                   "{} overlaps {} in memory; an output must be apart from inputs and other outputs", output.name, other.name);
+    ATTUNE_REQUIRE(!other.tensor || !may_overlap(*output.tensor, *other.tensor), "{} overlaps {} in memory; it must be apart from it",
+                   output.name, other.name);
+    return {};
+}
+
+Status check_place(const NamedTensor &output, const NamedTensor &other) {
+    ATTUNE_REQUIRE(!other.tensor || same_view(*output.tensor, *other.tensor) || !may_overlap(*output.tensor, *other.tensor),
+                   "{} overlaps {} in memory; it must be apart from it, or {} itself", output.name, other.name, other.name);
     return {};
 }
 
 Status check_apart(const NamedTensors &outputs, const NamedTensors &inputs) {
+    const auto apart = [](const NamedTensor &output, const NamedTensor &other) -> Status {
+        ATTUNE_REQUIRE(!may_overlap(*output.tensor, *other.tensor),
+                       "{} overlaps {} in memory; an output must be apart from inputs and other outputs", output.name, other.name);
+        return {};
+    };
     for (const NamedTensor &output : outputs) {
         for (const NamedTensor &input : inputs)
-            ATTUNE_TRY(check_apart(output, input));
+            ATTUNE_TRY(apart(output, input));
         for (const NamedTensor &other : outputs)
-            if (&other < &output) ATTUNE_TRY(check_apart(output, other));
+            if (&other < &output) ATTUNE_TRY(apart(output, other));
     }
     return {};
 }

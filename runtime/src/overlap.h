@@ -48,8 +48,11 @@ private:
     size_t count_ = 0;
 };
 
-/** An error unless the output shares no byte with the other. */
+/** An error unless the output shares no byte with the other, which may be NULL. */
 Status check_apart(const NamedTensor &output, const NamedTensor &other);
+
+/** Unless it does, or takes the other's place: the same elements in the same order. */
+Status check_place(const NamedTensor &output, const NamedTensor &other);
 
 /** Unless each output is apart from all inputs, and from the other outputs. */
 Status check_apart(const NamedTensors &outputs, const NamedTensors &inputs);

@@ -2,7 +2,6 @@
 
 #include "cuda_positions.h"
 #include "elementwise.h"
-#include "overlap.h"
 #include "tensor.h"
 
 namespace attune::runtime {
@@ -54,11 +53,6 @@ Positions positions_of(const attune_tensor &x, const attune_tensor *given, int64
     positions.streams = streams;
     positions.device = x.device;
     return positions;
-}
-
-Status check_apart(const attune_tensor &y, const attune_tensor *input, const char *name) {
-    ATTUNE_REQUIRE(!input || !may_overlap(y, *input), "y overlaps {} in memory; it must be apart from it", name);
-    return {};
 }
 
 Status run_encoding(const Encoding &encoding, const Positions &positions, const attune_tensor &x, const attune_tensor &y,

@@ -15,9 +15,6 @@ Status check_rows(const attune_tensor &x, const attune_tensor &y);
 /** The positions of x's tokens: `given`, on x's device, or counted on from `offset`. */
 Positions positions_of(const attune_tensor &x, const attune_tensor *given, int64_t offset, int32_t streams);
 
-/** y shares no memory with an input that may be NULL. */
-Status check_apart(const attune_tensor &y, const attune_tensor *input, const char *name);
-
 /** y = x with its positions, all checked. */
 Status run_encoding(const Encoding &encoding, const Positions &positions, const attune_tensor &x, const attune_tensor &y,
                     const char *schedule, attune_call *call);

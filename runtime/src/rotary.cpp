@@ -2,6 +2,7 @@
 
 #include "elementwise.h"
 #include "error.h"
+#include "overlap.h"
 #include "positioned_rows.h"
 #include "tensor.h"
 
@@ -64,9 +65,9 @@ Status run_rotary(const attune_rotary_args &args, attune_call *call) {
     ATTUNE_TRY(check_rotary_rows(encoding, limit));
     const Positions positions = positions_of(args.x, args.positions, args.offset, encoding.streams());
     ATTUNE_TRY(check_positions(positions, limit));
-    ATTUNE_TRY(check_apart(args.y, args.positions, "positions"));
-    ATTUNE_TRY(check_apart(args.y, args.cosines, "cosines"));
-    ATTUNE_TRY(check_apart(args.y, args.sines, "sines"));
+    ATTUNE_TRY(check_apart({&args.y, "y"}, {args.positions, "positions"}));
+    ATTUNE_TRY(check_apart({&args.y, "y"}, {args.cosines, "cosines"}));
+    ATTUNE_TRY(check_apart({&args.y, "y"}, {args.sines, "sines"}));
     return run_encoding(encoding, positions, args.x, args.y, args.schedule, call);
 }
 
