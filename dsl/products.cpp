@@ -26,10 +26,11 @@ Expr past_infinity(const Expr &x) { return (bits_of(x) & literal(0x7fffffff)) + 
 Expr is_past_infinity(const Expr &x) { return past_infinity(x) > literal(0x7fffffff); }
 
 // Bits of f32 whose upper half is the nearest bf16; the lower half is of no account.
-Expr rounded_bits(const Expr &x, bool blends) {
-    Expr rounded = rounded_to_upper_half(bits_of(x));
-    // Or else the NaN whose bits are all ones.
-    return blends ? select(is_past_infinity(x), literal(0x7fc00000), rounded) : rounded | (literal(0) - (past_infinity(x) >> 31));
+Expr rounded_bits(const Expr &x, const Rounding &rounding) {
+    const Expr rounded = rounded_to_upper_half(bits_of(x)), nan = literal(0x7fc00000);
+    if (rounding.masks) return select(magnitude(x) > literal(0x7f800000), nan, rounded);
+    if (rounding.blends) return select(is_past_infinity(x), nan, rounded);
+    return rounded | (literal(0) - (past_infinity(x) >> 31)); // the NaN whose bits are all ones
 }
 
 } // namespace
@@ -42,14 +43,17 @@ Expr as_float(const Expr &x) {
 }
 
 Expr as_type(const Halide::Type &type, const Expr &x, const Rounding &rounding) {
-    if (type.is_bfloat())
-        return reinterpret(type, rounding.to_bfloat16 ? rounding.to_bfloat16(x) : cast<uint16_t>(rounded_bits(x, rounding.blends) >> 16));
+    if (type.is_bfloat()) {
+        if (rounding.to_bfloat16) return reinterpret(type, rounding.to_bfloat16(x));
+        const Expr bits = rounded_bits(x, rounding);
+        return reinterpret(type, rounding.masks ? upper_half_of(bits) : cast<uint16_t>(bits >> 16));
+    }
     if (type.bits() == 32 || rounding.float16_keeps_nan) return cast(type, x);
     Expr converted = reinterpret<uint16_t>(cast(type, x));
     return reinterpret(type, select(is_past_infinity(x), cast<uint16_t>(0x7e00), converted));
 }
 
-Expr round_to_bfloat16(const Expr &x) { return reinterpret<float>(upper_half(rounded_bits(x, true))); }
+Expr round_to_bfloat16(const Expr &x) { return reinterpret<float>(upper_half(rounded_bits(x, {}))); }
 
 Expr cut_to_bfloat16(const Expr &x) { return reinterpret<float>(upper_half(bits_of(x))); }
 

@@ -18,6 +18,7 @@ struct Rounding {
      * will do. If empty, integer operations do it. */
     std::function<Halide::Expr(const Halide::Expr &x)> to_bfloat16 = {};
     bool blends = true;             // whether one instruction selects by a sign; else NaN goes another way there
+    bool masks = false;             // whether it selects by unsigned comparisons (AVX-512); only in pipelines lower_words() is called for
     bool float16_keeps_nan = false; // whether its f16 of NaN is NaN. Halide's arithmetic, where there is no instruction, makes Inf of it.
 };
 

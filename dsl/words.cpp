@@ -9,7 +9,8 @@ using Halide::Expr;
 
 namespace {
 
-constexpr const char *words_marker = "attune.words", *pairs_marker = "attune.pairs_of_words";
+constexpr const char *words_marker = "attune.words", *pairs_marker = "attune.pairs_of_words", *upper_marker = "attune.upper_half_of";
+constexpr int lanes_of_two_registers = 32;
 constexpr int pairs_per_group = PairedElement::in_order, elements_per_group = 2 * pairs_per_group;
 
 class LowerWords : public IRMutator {
@@ -24,7 +25,14 @@ class LowerWords : public IRMutator {
         return Reinterpret::make(op->type, Shuffle::make({first, second}, indices));
     }
 
+    static Expr upper_half(const Halide::Type &type, const Expr &words) {
+        const int lanes = type.lanes();
+        if (lanes % lanes_of_two_registers != 0) return Cast::make(type, words >> 16);
+        return Shuffle::make_slice(Reinterpret::make(type.with_lanes(2 * lanes), words), 1, 2, lanes);
+    }
+
     Expr visit(const Call *op) override {
+        if (op->name == upper_marker) return upper_half(op->type, mutate(op->args[0]));
         if (op->name == pairs_marker) {
             if (op->type.lanes() % pairs_per_group != 0)
                 throw Halide::CompileError("attune: pairs of words are asked for of what isn't a vector of some groups of four");
@@ -59,6 +67,8 @@ const Expr *words_source(const Expr &words) {
 Expr pairs_of_words(const Expr &first, const Expr &second, const Expr &half) {
     return Call::make(Halide::UInt(32), pairs_marker, {first, second, half}, Call::PureExtern);
 }
+
+Expr upper_half_of(const Expr &word) { return Call::make(Halide::UInt(16), upper_marker, {word}, Call::PureExtern); }
 
 PairedElement::PairedElement(const Expr &element, int lanes)
     : vector(element / (2 * lanes) * 2 + element / pairs_per_group % 2),

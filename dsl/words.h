@@ -26,6 +26,10 @@ struct PairedElement {
     PairedElement(const Halide::Expr &element, int lanes);
 };
 
+/** The upper 16 bits of a u32. Of vectors of 32 and their multiples, which AVX-512 has two registers for, that is one permutation, rather
+ * than shifts, and a conversion, of each. Only in pipelines that lower_words() was called for. */
+Halide::Expr upper_half_of(const Halide::Expr &word);
+
 /** The elements of bf16 in words, as f32: those in the lower halves (`half` 0), or in the upper (1). */
 Halide::Expr bfloat16_of_words(const Halide::Expr &words, const Halide::Expr &half);
 
@@ -40,7 +44,7 @@ struct SplitElement {
 /** The element in a lane of one of these vectors. */
 Halide::Expr split_element(const Halide::Expr &vector, const Halide::Expr &lane, int lanes);
 
-/** Turns words_from() into loads, and pairs_of_words() into an instruction. */
+/** Turns words_from() into loads, and pairs_of_words() and upper_half_of() into instructions. */
 void lower_words(Halide::Pipeline pipeline);
 
 } // namespace attune::dsl

@@ -1,5 +1,6 @@
 // Layer norm, RMS norm, and the sum of rows that they follow.
 #include "dsl/normalization.h"
+#include "dsl/words.h"
 
 #include "generators/bind.h"
 #include "schedules/x86/stream_stores.h"
@@ -31,7 +32,10 @@ public:
     }
 
     /** Called after generate(): the pipeline is known only then. */
-    void schedule() { schedules::x86::lower_streams(get_pipeline(), schedules::machine(get_target(), dtype), 0, {"x", false}); }
+    void schedule() {
+        dsl::lower_words(get_pipeline());
+        schedules::x86::lower_streams(get_pipeline(), schedules::machine(get_target(), dtype), 0, {"x", false});
+    }
 };
 
 class RowSum : public Halide::Generator<RowSum> {

@@ -1,5 +1,6 @@
 // Rotary position embedding.
 #include "dsl/position.h"
+#include "dsl/words.h"
 
 #include "generators/bind.h"
 #include "schedules/x86/stream_stores.h"
@@ -33,7 +34,10 @@ public:
     }
 
     /** Called after generate(): the pipeline is known only then. */
-    void schedule() { schedules::x86::lower_streams(get_pipeline(), schedules::machine(get_target()), 0, {"x", true}); }
+    void schedule() {
+        dsl::lower_words(get_pipeline());
+        schedules::x86::lower_streams(get_pipeline(), schedules::machine(get_target()), 0, {"x", true});
+    }
 };
 
 } // namespace attune::generators

@@ -4,6 +4,7 @@
 #include "dsl/softmax.h"
 
 #include "dsl/prefetch.h"
+#include "dsl/words.h"
 #include "generators/bind.h"
 #include "schedules/cuda/private_registers.h"
 #include "schedules/x86/stream_stores.h"
@@ -51,6 +52,7 @@ public:
     void schedule() {
         if (get_target().has_gpu_feature()) get_pipeline().add_custom_lowering_pass(new schedules::cuda::PrivateRegisters);
         dsl::lower_prefetches(get_pipeline());
+        dsl::lower_words(get_pipeline());
         schedules::x86::lower_streams(get_pipeline(), schedules::machine(get_target()), 1, {"", false});
     }
 

@@ -17,10 +17,12 @@ inline Halide::Expr vdpbf16ps(const Halide::Expr &sum, const Halide::Expr &a, co
     return Call::make(Halide::Float(32), "dpbf16ps", {sum, a, b}, Call::PureExtern);
 }
 
-/** How a machine rounds so many numbers to 16 bits. To bf16 by vcvtne2ps2bf16, likewise, where it has it: numbers below 2^-126 become 0. */
+/** How a machine rounds so many numbers to 16 bits, in pipelines that dsl::lower_words() is called for. To bf16 by vcvtne2ps2bf16,
+ * likewise, where it has it: numbers below 2^-126 become 0. */
 inline dsl::Rounding rounding(const Machine &machine, int lanes = bfloat16_lanes) {
     dsl::Rounding r;
     r.blends = machine.float_lanes > 4; // SSE2 doesn't
+    r.masks = machine.float_lanes == 16;
     r.float16_keeps_nan = machine.converts_float16;
     if (machine.bfloat16_pairs && lanes % bfloat16_lanes == 0)
         r.to_bfloat16 = [](const Halide::Expr &x) {
@@ -33,10 +35,9 @@ inline dsl::Rounding rounding(const Machine &machine, int lanes = bfloat16_lanes
 /** Numbers that are rounded at once: as many as that instruction takes, or a vector of f32. */
 inline int rounded_lanes(const Machine &machine) { return machine.bfloat16_pairs ? 2 * machine.float_lanes : machine.float_lanes; }
 
-/** Numbers of a type that are rounded and stored at once: of 16 bits at least as many as one instruction packs of two registers. (With
- * AVX-512 without that instruction it wasn't measured.) */
+/** Numbers of a type that are rounded and stored at once: of 16 bits as many as one instruction packs of two registers. */
 inline int stored_lanes(const Machine &machine, const Halide::Type &type) {
-    return type.bits() == 16 && machine.float_lanes < 16 ? 2 * machine.float_lanes : rounded_lanes(machine);
+    return type.bits() == 16 ? 2 * machine.float_lanes : rounded_lanes(machine);
 }
 
 } // namespace attune::schedules::x86

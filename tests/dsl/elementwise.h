@@ -7,17 +7,21 @@
 
 #include <gtest/gtest.h>
 
+#include "dsl/words.h"
 #include "targets.h"
 
 namespace attune::test {
 
-/** A function of a float, compiled for a target; the vector is as wide as the target's registers. */
+/** A function of a float, compiled for a target; vectors are as wide as so many of the target's registers. */
 class Elementwise {
 public:
-    Elementwise(const Halide::Target &target, const std::function<Halide::Expr(Halide::Expr)> &f) : target_(target) {
+    Elementwise(const Halide::Target &target, const std::function<Halide::Expr(Halide::Expr)> &f, int registers = 1) : target_(target) {
         Halide::Var i("i");
-        result_(i) = f(input_(i));
-        result_.vectorize(i, target.natural_vector_size<float>(), Halide::TailStrategy::GuardWithIf);
+        Halide::Func result("y");
+        result(i) = f(input_(i));
+        result.vectorize(i, registers * target.natural_vector_size<float>(), Halide::TailStrategy::GuardWithIf);
+        result_ = Halide::Pipeline(result);
+        dsl::lower_words(result_);
         result_.compile_jit(target);
     }
 
@@ -32,7 +36,7 @@ public:
 private:
     Halide::Target target_;
     Halide::ImageParam input_{Halide::Float(32), 1, "x"};
-    Halide::Func result_{"y"};
+    Halide::Pipeline result_;
 };
 
 /** A test for every target this machine can run. */

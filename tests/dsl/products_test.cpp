@@ -33,19 +33,25 @@ TEST_P(Products, RoundToTheNearestOfBfloat16) {
     without_blends.blends = false;
     Elementwise shift(GetParam(),
                       [&](const Halide::Expr &x) { return dsl::as_float(dsl::as_type(Halide::BFloat(16), x, without_blends)); });
-    const std::vector<float> x = all_magnitudes(), rounded = round(x), converted = convert(x), shifted = shift(x);
+    dsl::Rounding by_masks;
+    by_masks.masks = true;
+    const auto masked = [&](const Halide::Expr &x) { return dsl::as_float(dsl::as_type(Halide::BFloat(16), x, by_masks)); };
+    Elementwise mask(GetParam(), masked), wide(GetParam(), masked, 8); // of 32 lanes or more one permutation
+    const std::vector<float> x = all_magnitudes(), rounded = round(x), converted = convert(x), shifted = shift(x), halved = mask(x);
+    EXPECT_EQ(wide(x), halved);
     for (size_t i = 0; i < x.size(); i++) {
         ASSERT_EQ(rounded[i], round_to(ATTUNE_BF16, x[i])) << x[i];
         ASSERT_EQ(converted[i], rounded[i]) << x[i];
         ASSERT_EQ(shifted[i], rounded[i]) << x[i];
+        ASSERT_EQ(halved[i], rounded[i]) << x[i];
     }
     const float largest = std::numeric_limits<float>::max();
-    for (Elementwise *f : {&round, &convert, &shift})
+    for (Elementwise *f : {&round, &convert, &shift, &mask, &wide})
         EXPECT_EQ((*f)({infinity, -infinity, largest, -largest}), (std::vector<float>{infinity, -infinity, infinity, -infinity}));
     std::vector<float> nans = all_kinds_of_nan();
     for (uint32_t bits : {0x7f800001u, 0xff800001u, 0x7f807fffu, 0x7f808000u, 0x7fbfffffu}) // signalling
         nans.push_back(from_bits(bits));
-    for (const std::vector<float> &y : {round(nans), convert(nans), shift(nans)})
+    for (const std::vector<float> &y : {round(nans), convert(nans), shift(nans), mask(nans), wide(nans)})
         EXPECT_TRUE(std::all_of(y.begin(), y.end(), [](float value) { return std::isnan(value); }));
 }
 
