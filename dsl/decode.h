@@ -94,10 +94,8 @@ struct TiledProducts {
 
     Halide::Func query_lines, query; // (channel, vector, row, head, batch): words, a vector after the other; and (row, word, head, batch)
     Halide::RDom query_words;        // word of a vector, vector: of the update of `query`
-    Halide::Func panel_at;           // as Decode::panel_at, of listed panels alone; undefined where elements aren't read as they lie
-    Halide::RDom panels;
-    Halide::Func read;  // (stream, step, chunk, head, batch): some bits of every line of a whole panel's keys
-    Halide::RDom lines; // line, key
+    Halide::Func read;               // (stream, step, chunk, head, batch): some bits of every line of a whole panel's keys
+    Halide::RDom lines;              // line, key
 
     /** The first for panels that are copied, the second for those whose keys lie one after the other. */
     struct Scores {
@@ -134,10 +132,10 @@ struct Decode {
     Halide::Func full;       // (chunk, head, batch): whether one interval of every row holds the whole chunk
     Halide::Func list;       // (slot, chunk, head, batch): how many panels are listed, then those that are reached
     Halide::Func begin;      // (stream, step, chunk, head, batch): the first key of the panel
-    // Where the keys of listed panels lie, and of some more, for prefetches, if elements are read as they lie. Where streams take turns,
-    // (slot, chunk, head, batch) how many elements from the head's first key, and value, those of the panel are (i64), and whether all of
-    // them follow one after the other (i32), and in the slots after the last what is read next; of panels where they don't, and where
-    // streams don't take turns, (listed key, chunk, head, batch) the elements to each. Elsewhere each key's place and page (i32).
+    // Where the keys of listed panels lie, and of some more, for prefetches, if elements are read as they lie: (slot, chunk, head, batch)
+    // how many elements from the head's first key, and value, those of the panel are (i64), and whether all of them follow one after the
+    // other (i32), and in the slots after a queue's last what is read next. (listed key, chunk, head, batch) the elements to each key,
+    // where streams take turns only to those of other panels. Elsewhere each key's place and page (i32).
     Halide::Func panel_at, read_at, place_of_page;
     Halide::Func scale_of; // f32 (listed key, chunk, head, batch): the scale of the key, and of its value; only where pages have scales
     Halide::Expr panels_within_pages; // the size of a page is a multiple of a panel's, or there is one page

@@ -57,10 +57,10 @@ void declare_listed_panels(Decode &d) {
     at(select(d.panels.x == 0, 1 + clamp(count, 0, panels - 1), 0)) = select(d.panels.x == 0, d.panels.y, count + 1);
 }
 
-// The first key of the panel in a slot of the list; past the last panel it comes again.
-Expr begin_of(const Decode &d, const Expr &slot) {
+// The first key of a listed panel; past the last one that comes again.
+Expr begin_of(const Decode &d, const Expr &number) {
     const Expr last = d.panels_per_chunk() - 1;
-    Expr listed = clamp(d.list(1 + clamp(min(slot, listed_count(d) - 1), 0, last), chunk, head, batch), 0, last);
+    Expr listed = clamp(d.list(1 + clamp(min(number, listed_count(d) - 1), 0, last), chunk, head, batch), 0, last);
     return chunk * d.keys_per_chunk() + listed * d.blocking.keys_per_panel;
 }
 
@@ -72,10 +72,29 @@ int panels_within(const Decode &d, int distance) {
     return (std::max(keys_ahead(d, Cached::key, distance), keys_ahead(d, Cached::value, distance)) + keys - 1) / keys;
 }
 
-// Slots of the list that are read, the last panel again and again until all streams have one.
-Expr slots_read(const Decode &d) { return steps(d) * d.blocking.streams; }
+// Streams that take turns read one queue of panels, others each its own. In the tables every queue has slots for as many panels as there
+// may be, and for those that are asked for after them.
+int queues(const Decode &d) { return d.blocking.in_turn ? 1 : d.blocking.streams; }
+Expr most_in_queue(const Decode &d) { return d.panels_per_chunk() / queues(d); }
+Expr slots_per_queue(const Decode &d) { return most_in_queue(d) + panels_ahead(d); }
+Expr slots(const Decode &d) { return slots_per_queue(d) * queues(d); }
 
-// Slots after these that are asked for ahead.
+// How many panels of a queue are read, the last one listed again and again until all streams have one.
+Expr queued(const Decode &d) { return d.blocking.in_turn ? steps(d) * d.blocking.streams : steps(d); }
+
+struct InQueue {
+    Expr queue, nth;
+
+    Expr slot(const Decode &d) const { return queue * slots_per_queue(d) + nth; }
+    Expr number(const Decode &d) const { return queue * queued(d) + nth; } // of the listed panel
+};
+
+InQueue in_queue(const Decode &d, const Expr &of_stream, const Expr &at_step) {
+    if (d.blocking.in_turn) return {0, at_step * d.blocking.streams + of_stream};
+    return {of_stream, at_step};
+}
+
+// Slots of a queue after these that are asked for ahead.
 Expr slots_ahead(const Decode &d) {
     const DecodeBlocking &blocking = d.blocking;
     if (blocking.bytes_ahead.empty()) return 0;
@@ -84,17 +103,17 @@ Expr slots_ahead(const Decode &d) {
                   panels_within(d, blocking.bytes_ahead.front()));
 }
 
-// What would be read from such a slot; keys that no row may attend to give way to the nearest that one may.
+// What is read of a listed panel; keys that no row may attend to give way to the nearest that one may.
 struct ListedPanel {
     Expr place, page; // of one key
     Expr is_whole;    // whether its keys lie one after the other, and none gives way
 
-    ListedPanel(const Decode &d, const Expr &slot, const Expr &of_panel) {
+    ListedPanel(const Decode &d, const Expr &number, const Expr &of_panel) {
         const Pages &pages = d.inputs.pages;
         const int keys = d.blocking.keys_per_panel;
-        const Expr first = d.first(head, batch), end = d.end(head, batch), next = chunk * d.keys_per_chunk() + slot * keys;
+        const Expr first = d.first(head, batch), end = d.end(head, batch), next = chunk * d.keys_per_chunk() + number * keys;
         auto inside = [&](const Expr &key) { return max(min(key, end - 1), first); };
-        const Expr begin = select(slot < d.panels_per_chunk(), begin_of(d, slot), next);
+        const Expr begin = select(number < d.panels_per_chunk(), begin_of(d, number), next);
         // Where a panel lies within a page, one look at the table of pages does for all its keys.
         const Expr read = inside(begin + of_panel), looked_up = select(d.panels_within_pages, inside(begin), read);
         place = pages.place(looked_up) + (read - looked_up), page = pages.page(looked_up, batch);
@@ -108,21 +127,22 @@ struct ListedPanel {
 // The elements of a buffer from one load to another, which may be another buffer's.
 Expr elements_between(const Expr &from, const Expr &to) { return cast<int64_t>(address_of(to) - address_of(from)) / from.type().bytes(); }
 
-// What is read once the listed panels have been: the `nth` panel of values where these are keys; and of the keys that come after the
+// What is read once a queue's panels have been: the `nth` panel of its values where these are keys; and of the keys that come after the
 // values, those of the next chunk, or of the head, or batch item, whose keys begin about where this one's do. From the head's first key,
 // and value.
 struct PanelAhead {
     Expr keys, values;
 
-    PanelAhead(const Decode &d, const Expr &nth) {
+    PanelAhead(const Decode &d, const Expr &queue, const Expr &nth) {
         const AttentionInputs &in = d.inputs;
         const Pages &pages = in.pages;
         const Expr first_key = pages.key(0, 0, head, 0), first_value = pages.value(0, 0, head, 0);
-        keys = elements_between(first_key, first_value) + ListedPanel(d, nth, 0).elements(*pages.value_strides);
+        const Expr number = InQueue{queue, nth}.number(d);
+        keys = elements_between(first_key, first_value) + ListedPanel(d, number, 0).elements(*pages.value_strides);
         const Expr of_chunk = (chunk + 1) * d.keys_per_chunk(), same_head = of_chunk < d.end(head, batch);
         const NextHead next(same_head, in.heads / in.heads_per_group, in.batches);
         const Expr first = d.first(head, batch), begin = select(same_head, of_chunk, first - first % d.blocking.keys_per_panel);
-        const Expr token = clamp(begin + nth * d.blocking.keys_per_panel, 0, in.keys - 1);
+        const Expr token = clamp(begin + number * d.blocking.keys_per_panel, 0, in.keys - 1);
         const Expr next_key = pages.key(0, pages.place(token), next.head, pages.page(token, next.batch));
         values = elements_between(first_value, next_key);
     }
@@ -137,76 +157,78 @@ void declare_table(Func table, const Expr &at, const std::vector<Expr> &values) 
     table(at, chunk, head, batch) = Halide::Tuple(values);
 }
 
-// Where one row reads a key, strictly in order, what follows in memory is asked for instead: 3 to 7 % less time on Zen 4.
 void declare_panels_ahead(Decode &d) {
     const Pages &pages = d.inputs.pages;
-    const Expr alone = d.rows_per_head() == 1, after = clamp(slots_read(d), 0, d.panels_per_chunk());
-    d.panels_ahead = RDom(0, panels_ahead(d), "panels_ahead");
-    d.panels_ahead.where(d.panels_ahead < slots_ahead(d));
-    const PanelAhead ahead(d, d.panels_ahead);
-    const ListedPanel next(d, after + d.panels_ahead, 0);
-    // The keys of a last panel that isn't whole are found one by one, and so are those that are asked for with them.
-    const Expr by_panel = select(is_whole(d, max(after - 1, 0)), 1, 0);
-    d.panel_at(after + d.panels_ahead, chunk, head, batch) =
-        Halide::Tuple(branch(alone, next.elements(*pages.key_strides), ahead.keys),
-                      branch(alone, next.elements(*pages.value_strides), ahead.values), by_panel);
+    const Expr after = clamp(queued(d), 0, most_in_queue(d));
+    d.panels_ahead = RDom(0, panels_ahead(d), 0, queues(d), "panels_ahead");
+    const RDom &r = d.panels_ahead;
+    d.panels_ahead.where(r.x < slots_ahead(d));
+    const InQueue next{r.y, after + r.x};
+    const PanelAhead ahead(d, r.y, r.x);
+    Expr keys = ahead.keys, values = ahead.values, by_panel = 1;
+    if (d.blocking.in_turn) {
+        // Where one row reads a key, strictly in order, what follows in memory is asked for instead: 3 to 7 % less time on Zen 4.
+        const Expr alone = d.rows_per_head() == 1;
+        const ListedPanel follows(d, next.number(d), 0);
+        keys = branch(alone, follows.elements(*pages.key_strides), keys);
+        values = branch(alone, follows.elements(*pages.value_strides), values);
+        // The keys of a last panel that isn't whole are found one by one, and so are those that are asked for with them.
+        by_panel = select(is_whole(d, max(after - 1, 0)), 1, 0);
+    }
+    d.panel_at(next.slot(d), chunk, head, batch) = Halide::Tuple(keys, values, by_panel);
 }
 
 // Of a key and its value one number each, which scores and shares are multiplied with rather than channels.
 void declare_scales(Decode &d) {
     const Pages &pages = d.inputs.pages;
     const int keys = d.blocking.keys_per_panel;
-    d.listed_scales = RDom(0, keys, 0, d.panels_per_chunk(), "listed_scales");
-    d.listed_scales.where(d.listed_scales.y < slots_read(d));
+    d.listed_scales = RDom(0, keys, 0, most_in_queue(d), 0, queues(d), "listed_scales");
     const RDom &r = d.listed_scales;
-    const ListedPanel panel(d, r.y, 0), of_key(d, r.y, r.x);
+    d.listed_scales.where(r.y < queued(d));
+    const InQueue at{r.z, r.y};
+    const ListedPanel panel(d, at.number(d), 0), of_key(d, at.number(d), r.x);
     auto scale = [&](const Func &by_page) {
         return branch(panel.is_whole, by_page(panel.place + r.x, head, panel.page), by_page(of_key.place, head, of_key.page));
     };
     // Times Inf a key is Inf and NaN, and its score NaN, not -Inf, which would be as good as masked.
     const Expr of_key_scale = scale(pages.key_scale), finite = magnitude_bits(of_key_scale) < Operands::infinite_bits;
     d.scale_of = Func("scale_of");
-    declare_table(d.scale_of, r.y * keys + r.x, {select(finite, of_key_scale, nan_value()), scale(pages.value_scale)});
+    declare_table(d.scale_of, at.slot(d) * keys + r.x, {select(finite, of_key_scale, nan_value()), scale(pages.value_scale)});
 }
 
 void declare_places(Decode &d) {
     const Pages &pages = d.inputs.pages;
     const int keys = d.blocking.keys_per_panel;
-    const Expr slots = d.panels_per_chunk() + panels_ahead(d);
     d.begins = steps_of(d, "begins");
     d.begin(stream, step, chunk, head, batch) = Halide::undef<int32_t>();
-    d.begin(d.begins.x, d.begins.y, chunk, head, batch) = begin_of(d, slot_of(d, d.begins.x, d.begins.y));
+    d.begin(d.begins.x, d.begins.y, chunk, head, batch) = begin_of(d, in_queue(d, d.begins.x, d.begins.y).number(d));
     d.panels_within_pages = pages.size % keys == 0 || !pages.several;
-    d.listed = RDom(0, keys, 0, slots, "listed_keys");
-    d.listed.where(d.listed.y < slots_read(d) + slots_ahead(d));
     if (pages.scaled()) declare_scales(d);
-    const Expr listed_key = d.listed.y * keys + d.listed.x;
-    const ListedPanel of_key(d, d.listed.y, d.listed.x);
+    d.listed = RDom(0, keys, 0, slots_per_queue(d), 0, queues(d), "listed_keys");
+    d.listed.where(d.listed.y < queued(d) + slots_ahead(d));
+    const InQueue at{d.listed.z, d.listed.y};
+    const Expr listed_key = at.slot(d) * keys + d.listed.x;
+    const ListedPanel of_key(d, at.number(d), d.listed.x);
     if (!pages.key_strides || !pages.value_strides) {
         declare_table(d.place_of_page, listed_key, {of_key.place, of_key.page});
         return;
     }
-    const std::vector<Expr> elements = {of_key.elements(*pages.key_strides), of_key.elements(*pages.value_strides)};
-    auto declare_panel_at = [&](Func &panel_at, RDom &listed, const Expr &used) {
-        listed = RDom(0, d.panels_per_chunk(), "listed_panels");
-        listed.where(listed < select(used, slots_read(d), 0));
-        const ListedPanel panel(d, listed, 0);
-        declare_table(panel_at, listed,
-                      {panel.elements(*pages.key_strides), panel.elements(*pages.value_strides), select(panel.is_whole, 1, 0)});
-    };
-    if (!d.blocking.in_turn) {
-        if (d.tiled) {
-            d.tiled.panel_at = Func("tiled_panel_at");
-            declare_panel_at(d.tiled.panel_at, d.tiled.panels, d.tiled.used);
-            d.listed.where(untiled(d) || d.tiled.panel_at(min(d.listed.y, d.panels_per_chunk() - 1), chunk, head, batch)[2] == 0);
-        }
-        declare_table(d.read_at, listed_key, elements);
-        return;
-    }
-    declare_panel_at(d.panel_at, d.listed_panels, Halide::Internal::const_true());
+    d.listed_panels = RDom(0, most_in_queue(d), 0, queues(d), "listed_panels");
+    d.listed_panels.where(d.listed_panels.x < queued(d));
+    const InQueue panel_in_queue{d.listed_panels.y, d.listed_panels.x};
+    const ListedPanel panel(d, panel_in_queue.number(d), 0);
+    declare_table(d.panel_at, panel_in_queue.slot(d),
+                  {panel.elements(*pages.key_strides), panel.elements(*pages.value_strides), select(panel.is_whole, 1, 0)});
     if (!d.blocking.bytes_ahead.empty()) declare_panels_ahead(d);
-    d.listed.where(!is_whole(d, d.listed.y));
-    declare_table(d.read_at, listed_key, elements);
+    // Streams that take turns find the keys of whole panels by those. Four at once that are apart take fewer instructions with an entry for
+    // each key, made from the panel's.
+    const Expr whole = is_whole(d, at.slot(d));
+    if (d.blocking.in_turn) d.listed.where(!whole);
+    auto elements = [&](Cached what, const Pages::Strides &strides) {
+        const Expr by_key = of_key.elements(strides);
+        return d.blocking.in_turn ? by_key : branch(whole, elements_in_panel(d, what, at.slot(d), d.listed.x), by_key);
+    };
+    declare_table(d.read_at, listed_key, {elements(Cached::key, *pages.key_strides), elements(Cached::value, *pages.value_strides)});
 }
 
 } // namespace
@@ -219,11 +241,7 @@ void declare_panels(Decode &d) {
 Expr listed_count(const Decode &d) { return d.list(0, chunk, head, batch); }
 
 Expr slot_of(const Decode &d, const Expr &of_stream, const Expr &at_step) {
-    return d.blocking.in_turn ? at_step * d.blocking.streams + of_stream : of_stream * steps(d) + at_step;
-}
-
-Expr listed_slot(const Decode &d, const Expr &of_stream, const Expr &at_step) {
-    return Halide::unsafe_promise_clamped(slot_of(d, of_stream, at_step), 0, d.panels_per_chunk() - 1);
+    return Halide::unsafe_promise_clamped(in_queue(d, of_stream, at_step).slot(d), 0, slots(d) - 1);
 }
 
 Expr steps(const Decode &d) { return (listed_count(d) + d.blocking.streams - 1) / d.blocking.streams; }
@@ -236,11 +254,17 @@ RDom steps_of(const Decode &d, const std::string &name, const Expr &used) {
 
 Expr panel_begin(const Decode &d, const Expr &of_stream, const Expr &at_step) { return d.begin(of_stream, at_step, chunk, head, batch); }
 
-Expr comes_again(const Decode &d, const Expr &of_stream, const Expr &at_step) { return slot_of(d, of_stream, at_step) >= listed_count(d); }
+Expr comes_again(const Decode &d, const Expr &of_stream, const Expr &at_step) {
+    return in_queue(d, of_stream, at_step).number(d) >= listed_count(d);
+}
+
+Expr key_in_slot(const Decode &d, const Expr &slot, const Expr &of_lane) {
+    const int keys = d.blocking.keys_per_panel;
+    return Halide::unsafe_promise_clamped(slot * keys + of_lane, 0, slots(d) * keys - 1);
+}
 
 Expr listed_key(const Decode &d, const Expr &of_lane, const Expr &of_stream, const Expr &at_step) {
-    Expr listed = slot_of(d, of_stream, at_step) * d.blocking.keys_per_panel + of_lane;
-    return Halide::unsafe_promise_clamped(listed, 0, d.keys_per_chunk() - 1);
+    return key_in_slot(d, in_queue(d, of_stream, at_step).slot(d), of_lane);
 }
 
 Expr scale_of(const Decode &d, Scale which, const Expr &listed) { return d.scale_of(listed, chunk, head, batch)[int(which)]; }

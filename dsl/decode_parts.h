@@ -37,26 +37,29 @@ Halide::Expr steps(const Decode &d);
 /** Streams and steps (stream, step) as an RDom; none where not `used`. */
 Halide::RDom steps_of(const Decode &d, const std::string &name, const Halide::Expr &used = Halide::Internal::const_true());
 
-/** The slot of the list that holds the panel of a stream at a step; the same, for what is made of listed panels alone. */
+/** The slot of Decode::panel_at for the panel of a stream at a step. */
 Halide::Expr slot_of(const Decode &d, const Halide::Expr &of_stream, const Halide::Expr &at_step);
-Halide::Expr listed_slot(const Decode &d, const Halide::Expr &of_stream, const Halide::Expr &at_step);
 
 /** The first key of the panel that a stream has at a step; past the last panel that comes again, and whether this is so. */
 Halide::Expr panel_begin(const Decode &d, const Halide::Expr &of_stream, const Halide::Expr &at_step);
 Halide::Expr comes_again(const Decode &d, const Halide::Expr &of_stream, const Halide::Expr &at_step);
 
-/** The key to read for one of the lanes of a panel, the nearest that some row may attend to: its place in the list. */
+/** The key to read for one of the lanes of a panel, the nearest that some row may attend to: its place in the tables of keys. */
+Halide::Expr key_in_slot(const Decode &d, const Halide::Expr &slot, const Halide::Expr &of_lane);
 Halide::Expr listed_key(const Decode &d, const Halide::Expr &of_lane, const Halide::Expr &of_stream, const Halide::Expr &at_step);
 
 /** What a listed key, and its value, are to be multiplied with: components of Decode::scale_of. */
 enum class Scale { key, value };
 Halide::Expr scale_of(const Decode &d, Scale which, const Halide::Expr &listed);
 
-/** Whether the keys of the panel in a slot of the list lie one after the other in memory, and are all read. */
+/** Whether the keys of the panel in a slot lie one after the other in memory, and are all read. */
 Halide::Expr is_whole(const Decode &d, const Halide::Expr &slot);
 
 /** What is read of a listed key, and where from. */
 enum class Cached { key, value };
+
+/** Elements from the head's first key, or value, to that of a lane of a whole panel, or of one after it. */
+Halide::Expr elements_in_panel(const Decode &d, Cached what, const Halide::Expr &slot, const Halide::Expr &of_lane);
 
 /** Channel `c` of a listed key, or of its value, in f32. */
 Halide::Expr channel_of(const Decode &d, Cached what, const Halide::Expr &listed, const Halide::Expr &c);
@@ -92,7 +95,7 @@ Halide::Expr word_of(const Decode &d, Cached what, const Halide::Expr &listed, c
 /** Channel `c` of a panel's key, or of its value, as it is stored: where products of tiles are used. */
 Halide::Expr tiled_channel(const Decode &d, Cached what, const Halide::Expr &of_lane, const Halide::Expr &of_stream,
                            const Halide::Expr &at_step, const Halide::Expr &c);
-/** The same of the panel in a slot of the list, if its keys lie one after the other. */
+/** The same of the panel in a slot, if its keys lie one after the other. */
 Halide::Expr channel_in_whole_panel(const Decode &d, Cached what, const Halide::Expr &slot, const Halide::Expr &of_lane,
                                     const Halide::Expr &c);
 

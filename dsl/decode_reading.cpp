@@ -26,14 +26,11 @@ Expr stride_of(const Decode &d, Cached what) {
     return cast<int64_t>((what == Cached::key ? d.inputs.pages.key_strides : d.inputs.pages.value_strides)->place);
 }
 
-// Elements from the head's first key, or value, to that of a listed key: of a panel whose keys lie one after the other; or by key.
-Expr elements_in_panel(const Decode &d, Cached what, const Expr &listed) {
-    const int keys = d.blocking.keys_per_panel;
-    return d.panel_at(listed / keys, chunk, head, batch)[what == Cached::key ? 0 : 1] + cast<int64_t>(listed % keys) * stride_of(d, what);
-}
+// Elements from the head's first key, or value, to that of a listed key.
 Expr elements_to(const Decode &d, Cached what, const Expr &whole, const Expr &listed) {
+    const int keys = d.blocking.keys_per_panel;
     const Expr by_key = d.read_at(listed, chunk, head, batch)[what == Cached::key ? 0 : 1];
-    return d.panel_at.defined() ? branch(whole, elements_in_panel(d, what, listed), by_key) : by_key;
+    return branch(whole, elements_in_panel(d, what, listed / keys, listed % keys), by_key);
 }
 
 // `elements` from the head's first. Each key has a place of its own besides, so that no load is taken for another's.
@@ -47,12 +44,16 @@ Expr stored_channel(const Decode &d, Cached what, const Expr &whole, const Expr 
     return cached(d, what)(c, at[0], head, at[1]);
 }
 
-// Whether the panel of a listed key is whole.
+// Whether a listed key is found by its panel.
 Expr in_whole_panel(const Decode &d, const Expr &listed) {
-    return d.panel_at.defined() ? is_whole(d, listed / d.blocking.keys_per_panel) : Halide::Internal::const_false();
+    return d.panel_at.defined() && d.blocking.in_turn ? is_whole(d, listed / d.blocking.keys_per_panel) : Halide::Internal::const_false();
 }
 
 } // namespace
+
+Expr elements_in_panel(const Decode &d, Cached what, const Expr &slot, const Expr &of_lane) {
+    return d.panel_at(slot, chunk, head, batch)[what == Cached::key ? 0 : 1] + cast<int64_t>(of_lane) * stride_of(d, what);
+}
 
 Expr channel_of(const Decode &d, Cached what, const Expr &listed, const Expr &c) {
     return as_float(stored_channel(d, what, in_whole_panel(d, listed), listed, c));
@@ -139,27 +140,16 @@ Expr word_of(const Decode &d, Cached what, const Expr &listed, const Expr &nth) 
     return words_from(stored_channel(d, what, in_whole_panel(d, listed), listed, c));
 }
 
-namespace {
-
-// Elements from the head's first key, or value, to that of a listed panel whose keys lie one after the other.
-Expr elements_in_whole_panel(const Decode &d, Cached what, const Expr &slot, const Expr &of_lane) {
-    return d.tiled.panel_at(slot, chunk, head, batch)[what == Cached::key ? 0 : 1] + cast<int64_t>(of_lane) * stride_of(d, what);
-}
-
-} // namespace
-
 Expr channel_in_whole_panel(const Decode &d, Cached what, const Expr &slot, const Expr &of_lane, const Expr &c) {
-    const Expr listed = Halide::unsafe_promise_clamped(slot * d.blocking.keys_per_panel + of_lane, 0, d.keys_per_chunk() - 1);
     const Expr channel = Halide::unsafe_promise_clamped(c, 0, width_of(d, what) - 1);
-    return channel_at(d, what, listed, elements_in_whole_panel(d, what, slot, of_lane), channel);
+    return channel_at(d, what, key_in_slot(d, slot, of_lane), elements_in_panel(d, what, slot, of_lane), channel);
 }
 
 Expr tiled_channel(const Decode &d, Cached what, const Expr &of_lane, const Expr &of_stream, const Expr &at_step, const Expr &of_head) {
     const Expr listed = listed_key(d, of_lane, of_stream, at_step), c = Halide::unsafe_promise_clamped(of_head, 0, width_of(d, what) - 1);
-    if (!d.tiled.panel_at.defined()) return stored_channel(d, what, Halide::Internal::const_false(), listed, c);
-    const Expr slot = listed_slot(d, of_stream, at_step), by_key = d.read_at(listed, chunk, head, batch)[what == Cached::key ? 0 : 1];
-    const Expr whole = d.tiled.panel_at(slot, chunk, head, batch)[2] != 0;
-    return channel_at(d, what, listed, branch(whole, elements_in_whole_panel(d, what, slot, of_lane), by_key), c);
+    if (!d.panel_at.defined()) return stored_channel(d, what, Halide::Internal::const_false(), listed, c);
+    const Expr slot = slot_of(d, of_stream, at_step), by_key = d.read_at(listed, chunk, head, batch)[what == Cached::key ? 0 : 1];
+    return channel_at(d, what, listed, branch(is_whole(d, slot), elements_in_panel(d, what, slot, of_lane), by_key), c);
 }
 
 Expr single_vectors(const Decode &d, const Expr &width) {

@@ -37,10 +37,10 @@ Expr channel_of_word(const Decode &d, int which) {
 Expr converted_word(const Decode &d) {
     return products(d).pack([&](int which) {
         const Expr now = as_float(tiled_channel(d, Cached::key, lane, stream, step, channel_of_word(d, which)));
-        if (which > 0 || !d.tiled.panel_at.defined()) return now;
+        if (which > 0 || !d.panel_at.defined()) return now;
         const Expr further = lane + keys_ahead(d, Cached::key, d.blocking.tiles.key_bytes_ahead);
         return with_prefetch(
-            now, as_float(channel_in_whole_panel(d, Cached::key, listed_slot(d, stream, step), further, channel_of_word(d, which))));
+            now, as_float(channel_in_whole_panel(d, Cached::key, slot_of(d, stream, step), further, channel_of_word(d, which))));
     });
 }
 
@@ -52,8 +52,7 @@ void declare_read_keys(Decode &d) {
     t.read = Func("read_keys"), t.lines = RDom(0, d.inputs.head_dim / channels, 0, d.blocking.keys_per_panel, "read_lines");
     auto read = [&]() -> Halide::FuncRef { return t.read(stream, step, chunk, head, batch); };
     auto bits = [&](const Expr &key) {
-        return Halide::reinterpret<uint16_t>(
-            channel_in_whole_panel(d, Cached::key, listed_slot(d, stream, step), key, t.lines.x * channels));
+        return Halide::reinterpret<uint16_t>(channel_in_whole_panel(d, Cached::key, slot_of(d, stream, step), key, t.lines.x * channels));
     };
     read() = cast<uint16_t>(0);
     read() = read() | with_prefetch(bits(t.lines.y), bits(t.lines.y + keys_ahead(d, Cached::key, d.blocking.tiles.key_bytes_ahead)));
@@ -111,10 +110,10 @@ void declare_tiled_scores(Decode &d) {
         t.scores.push_back(s);
     };
     const auto whole = [&](const Expr &of_stream, const Expr &at_step) {
-        return t.panel_at(listed_slot(d, of_stream, at_step), chunk, head, batch)[2];
+        return d.panel_at(slot_of(d, of_stream, at_step), chunk, head, batch)[2];
     };
     const auto lies = [&](const RDom &r) { return whole(r.y, r.z) != 0; };
-    const bool may_lie = t.panel_at.defined() && !in.pages.scaled();
+    const bool may_lie = d.panel_at.defined() && !in.pages.scaled();
     declare(
         "_of_copies",
         [&](TiledProducts::Scores &s) {
@@ -132,7 +131,7 @@ void declare_tiled_scores(Decode &d) {
             // 0, since these panels alone are whole: nothing of what was read counts, but the compiler can't tell.
             const Expr none = cast<int32_t>(t.read(stream, step, chunk, head, batch)) * (whole(stream, step) - 1);
             const Expr first = (s.dims.y * size + s.dims.x) * depth;
-            return words_from(channel_in_whole_panel(d, Cached::key, listed_slot(d, stream, step), lane,
+            return words_from(channel_in_whole_panel(d, Cached::key, slot_of(d, stream, step), lane,
                                                      Halide::unsafe_promise_clamped(first + none, 0, in.head_dim - depth)));
         },
         lies);
@@ -151,11 +150,11 @@ void declare_tiled_output(Decode &d) {
     auto sum = [&]() -> Halide::FuncRef { return t.sum(channel, vector, part, step, row, chunk, head, batch); };
     sum() = 0.0f;
     Expr value = t.value(channel, vector, t.words.x, of_stream, step, chunk, head, batch);
-    if (t.panel_at.defined()) {
+    if (d.panel_at.defined()) {
         // A line holds two vectors of a value, and a word two keys: with each of both, a line of one of the keys of the next step is asked
         // for.
         const int vectors_of_line = bytes_per_line / (size * d.inputs.pages.value.type().bytes());
-        const Expr next = listed_slot(d, of_stream, min(step + 1, steps(d) - 1)), key = t.words.x * depth + vector % vectors_of_line;
+        const Expr next = slot_of(d, of_stream, min(step + 1, steps(d) - 1)), key = t.words.x * depth + vector % vectors_of_line;
         value =
             with_prefetch(value, channel_in_whole_panel(d, Cached::value, next, key, vector / vectors_of_line * vectors_of_line * size));
     }

@@ -9,7 +9,9 @@ using Halide::Expr;
 
 Stmt DecideConditions::visit(const LetStmt *op) {
     if (op->value.type().is_bool()) values[op->name] = substitute(values, op->value);
-    return IRMutator::visit(op);
+    const Expr value = known.empty() ? op->value : simplify(mutate(op->value));
+    if (!is_const(value)) return IRMutator::visit(op);
+    return mutate(substitute(op->name, value, op->body)); // what depends on it may be decided, too
 }
 
 Stmt DecideConditions::where(const Expr &holds, const Stmt &s) {
@@ -22,6 +24,7 @@ Stmt DecideConditions::where(const Expr &holds, const Stmt &s) {
 }
 
 DecideConditions::Known DecideConditions::is_known(const Expr &condition) const {
+    if (is_const(condition)) return is_const_zero(condition) ? Known::no : Known::yes;
     const auto holds = [&](const Expr &c) { return std::any_of(known.begin(), known.end(), [&](const Expr &k) { return equal(k, c); }); };
     if (holds(condition)) return Known::yes;
     return holds(simplify(!condition)) ? Known::no : Known::maybe;

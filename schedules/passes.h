@@ -66,8 +66,8 @@ inline void add_passes(Halide::Pipeline pipeline, const dsl::Decode &decode, con
     // How many rows read a key, by which the schedule specializes.
     if (decode.blocking.keys_per_chunk_alone != decode.blocking.keys_per_chunk || decode.tiled)
         pipeline.add_custom_lowering_pass(new DecideConditions);
-    // Whether a panel's keys lie one after the other is the same for all of them.
-    if (decode.panel_at.defined()) {
+    // Whether a panel's keys lie one after the other is the same for all of them. (Only streams that take turns find keys so.)
+    if (decode.panel_at.defined() && decode.blocking.in_turn) {
         for (int i = 0; i < int(decode.scores.size()); i++)
             pipeline.add_custom_lowering_pass(new UnswitchLoops(decode.masked, i, decode.panel_at));
         for (const dsl::ValueProducts &p : decode.values)
@@ -78,9 +78,9 @@ inline void add_passes(Halide::Pipeline pipeline, const dsl::Decode &decode, con
     dsl::lower_prefetches(pipeline);
     if (decode.tiled) {
         pipeline.add_custom_lowering_pass(new TurnSquares(decode.tiled.query_lines));
-        if (decode.tiled.panel_at.defined())
+        if (decode.panel_at.defined())
             for (const Halide::Func &copied : {decode.tiled.scores.front().key, decode.tiled.value, decode.tiled.guarded})
-                pipeline.add_custom_lowering_pass(new UnswitchLoops(copied, pure_definition, decode.tiled.panel_at));
+                pipeline.add_custom_lowering_pass(new UnswitchLoops(copied, pure_definition, decode.panel_at));
         for (int i = 0; i < int(decode.tiled.scores.size()); i++) {
             pipeline.add_custom_lowering_pass(new LiftConditions(decode.masked, int(decode.scores.size()) + i));
             pipeline.add_custom_lowering_pass(new TurnSquares(decode.tiled.scores[size_t(i)].dot));

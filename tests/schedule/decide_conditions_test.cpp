@@ -81,6 +81,17 @@ TEST(DecideConditions, ValuesThatAConditionSelectsAreDecided) {
     EXPECT_TRUE(equal(left.evaluated[2], m));
 }
 
+TEST(DecideConditions, WhatDependsOnADecidedValueIsDecided) {
+    const Expr last = Variable::make(Halide::Int(32), "last");
+    const auto loop = [&](const std::string &branch) {
+        const Stmt some = LetStmt::make("some", last >= 0, IfThenElse::make(named("some"), store(branch)));
+        return LetStmt::make("last", Select::make(n == 1, Expr(3), Expr(0)) - 1, some);
+    };
+    const Left left = left_of(IfThenElse::make(n == 1, loop("then"), loop("else")));
+    EXPECT_EQ(left.stored, std::set<std::string>{"then"});
+    EXPECT_EQ(left.conditions, 1);
+}
+
 TEST(DecideConditions, OtherConditionsStay) {
     const Stmt inner = Block::make(IfThenElse::make(m == 1, store("m")), IfThenElse::make(n == 2, store("n")));
     const Left left = left_of(Block::make(IfThenElse::make(n == 1, inner), IfThenElse::make(n != 1, store("after"))));

@@ -363,6 +363,19 @@ class Decoding(unittest.TestCase):
                 self.assertTrue(any(multiplied >= 16 and multiplied == 2 * repeated and not spilt for multiplied, repeated, spilt in counts),
                                 f"multiply-adds, broadcasts and spills of loops: {counts}")
 
+    def test_makes_two_numbers_of_each_word(self):
+        """Where numbers of bf16 are multiplied as f32, a word of two neighbours is loaded, of which a shift makes one and what zeros its
+        lower half the other: nothing is widened."""
+        for machine in ("x86-64-avx512", "x86-64-avx2"):
+            for kernel in ("_d64", "_d128"):
+                with self.subTest(machine=machine, kernel=kernel):
+                    loops = list(filter(self.asks, CODE.innermost_loops(object_of(machine, f"attention_decode_bf16{kernel}"))))
+                    self.assertGreater(len(loops), 0)
+                    for loop in loops:
+                        self.assertEqual(Products.count("vpmovzxwd", loop), 0)
+                        self.assertEqual(Products.count("vpslld", loop),
+                                         sum(Products.count(zeroed, loop) for zeroed in ("vpandd", "vpandq", "vpblendw")))
+
     def test_multiplies_pairs_where_a_cpu_does(self):
         for kernel in ("", "_d64", "_d128"):
             found = CODE.disassembly(object_of("x86-64-avx512_bf16", f"attention_decode_bf16{kernel}"))
