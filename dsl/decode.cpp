@@ -1,6 +1,7 @@
 #include "dsl/decode_parts.h"
 
 #include <algorithm>
+#include <string>
 
 #include "dsl/attention_parts.h"
 #include "dsl/axes.h"
@@ -97,6 +98,9 @@ Decode decode(const AttentionInputs &in, const DecodeBlocking &blocking) {
     const auto whole = [&](int keys_per_chunk) { return keys_per_chunk % (keys * streams) == 0; };
     if (!whole(blocking.keys_per_chunk) || !whole(blocking.keys_per_chunk_alone) || (blocking.in_turn && keys % streams != 0))
         throw Halide::CompileError("attune: chunks of decoding are no multiple of its panels, or panels no multiple of its streams");
+    if (DecodeBlocking::most_ahead % keys != 0)
+        throw Halide::CompileError("attune: panels of decoding have " + std::to_string(keys) + " keys; it must divide " +
+                                   std::to_string(DecodeBlocking::most_ahead));
     Decode d;
     d.inputs = in, d.blocking = blocking;
     d.products = are_bfloat16({in.query, in.pages.key, in.pages.value}) ? blocking.products : blocking.products.singles();

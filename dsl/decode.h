@@ -130,7 +130,7 @@ struct Decode {
     Halide::Func first, end; // (head, batch): the keys that some row may attend to by the run-time mask, nothing outside is read
     Halide::Func reach;      // (panel, chunk, head, batch): whether an interval of some row reaches into the panel
     Halide::Func full;       // (chunk, head, batch): whether one interval of every row holds the whole chunk
-    Halide::Func list;       // (slot, chunk, head, batch): how many panels are listed, then those that are reached
+    Halide::Func list;       // (entry, chunk, head, batch): how many panels are listed, then those that are reached
     Halide::Func begin;      // (stream, step, chunk, head, batch): the first key of the panel
     // Where the keys of listed panels lie, and of some more, for prefetches, if elements are read as they lie: (slot, chunk, head, batch)
     // how many elements from the head's first key, and value, those of the panel are (i64), and whether all of them follow one after the

@@ -45,14 +45,14 @@ void declare_listed_panels(Decode &d) {
     d.full(chunk, head, batch) = min(d.full(chunk, head, batch), select(holds, 1, 0));
 
     const Expr panels = d.panels_per_chunk();
-    const Halide::Var slot("slot");
+    const Halide::Var entry("entry");
     auto at = [&](const Expr &s) -> Halide::FuncRef { return d.list(s, chunk, head, batch); };
     d.panels = RDom(0, 2, 0, panels, "panels");
     // Of the whole chunk all panels are listed; of others those that are reached, one after the other.
     const Expr up_to_last = (d.end(head, batch) - chunk * keys_of_chunk + (keys - 1)) / keys;
     d.panels.where(d.panels.y < select(d.full(chunk, head, batch) != 0, 0, up_to_last));
     d.panels.where(d.reach(d.panels.y, chunk, head, batch) != 0);
-    at(slot) = select(d.full(chunk, head, batch) == 0, 0, slot == 0, panels, slot - 1);
+    at(entry) = select(d.full(chunk, head, batch) == 0, 0, entry == 0, panels, entry - 1);
     Expr count = at(0);
     at(select(d.panels.x == 0, 1 + clamp(count, 0, panels - 1), 0)) = select(d.panels.x == 0, d.panels.y, count + 1);
 }
@@ -94,7 +94,7 @@ InQueue in_queue(const Decode &d, const Expr &of_stream, const Expr &at_step) {
     return {of_stream, at_step};
 }
 
-// Slots of a queue after these that are asked for ahead.
+// How many slots after a queue's panels are asked for ahead.
 Expr slots_ahead(const Decode &d) {
     const DecodeBlocking &blocking = d.blocking;
     if (blocking.bytes_ahead.empty()) return 0;

@@ -44,7 +44,8 @@ Halide::Expr slot_of(const Decode &d, const Halide::Expr &of_stream, const Halid
 Halide::Expr panel_begin(const Decode &d, const Halide::Expr &of_stream, const Halide::Expr &at_step);
 Halide::Expr comes_again(const Decode &d, const Halide::Expr &of_stream, const Halide::Expr &at_step);
 
-/** The key to read for one of the lanes of a panel, the nearest that some row may attend to: its place in the tables of keys. */
+/** The key to read for one of the lanes of a panel, the nearest that some row may attend to, or for one further on: its place in the tables
+ * of keys. */
 Halide::Expr key_in_slot(const Decode &d, const Halide::Expr &slot, const Halide::Expr &of_lane);
 Halide::Expr listed_key(const Decode &d, const Halide::Expr &of_lane, const Halide::Expr &of_stream, const Halide::Expr &at_step);
 

@@ -44,8 +44,8 @@ Expr stored_channel(const Decode &d, Cached what, const Expr &whole, const Expr 
     return cached(d, what)(c, at[0], head, at[1]);
 }
 
-// Whether a listed key is found by its panel.
-Expr in_whole_panel(const Decode &d, const Expr &listed) {
+// Whether a listed key is found by its panel, and not by an entry of its own.
+Expr is_found_by_panel(const Decode &d, const Expr &listed) {
     return d.panel_at.defined() && d.blocking.in_turn ? is_whole(d, listed / d.blocking.keys_per_panel) : Halide::Internal::const_false();
 }
 
@@ -56,7 +56,7 @@ Expr elements_in_panel(const Decode &d, Cached what, const Expr &slot, const Exp
 }
 
 Expr channel_of(const Decode &d, Cached what, const Expr &listed, const Expr &c) {
-    return as_float(stored_channel(d, what, in_whole_panel(d, listed), listed, c));
+    return as_float(stored_channel(d, what, is_found_by_panel(d, listed), listed, c));
 }
 
 namespace {
@@ -70,7 +70,7 @@ struct Channels {
 
 // Lane `channel` of these.
 Expr lane_from(const Decode &d, Cached what, const Expr &listed, const Channels &of, const Expr &wanted, const Ahead &ahead) {
-    const Expr whole = in_whole_panel(d, listed), width = width_of(d, what), &count = of.count;
+    const Expr whole = is_found_by_panel(d, listed), width = width_of(d, what), &count = of.count;
     const Expr c =
         count.defined() ? unsafe_promise_clamped(of.first + min(axes::channel, count - 1), 0, width - 1) : of.first + axes::channel;
     auto in_lane = [&](const Expr &stored) { return of.lanes == Channels::words ? words_from(stored) : as_float(stored); };
@@ -137,7 +137,7 @@ Expr rest_lane_of(const Decode &d, Cached what, const Expr &listed, const Expr &
 Expr word_of(const Decode &d, Cached what, const Expr &listed, const Expr &nth) {
     const int lanes = d.blocking.lanes;
     const Expr c = unsafe_promise_clamped(nth * (2 * lanes) + axes::channel, 0, width_of(d, what) - 1);
-    return words_from(stored_channel(d, what, in_whole_panel(d, listed), listed, c));
+    return words_from(stored_channel(d, what, is_found_by_panel(d, listed), listed, c));
 }
 
 Expr channel_in_whole_panel(const Decode &d, Cached what, const Expr &slot, const Expr &of_lane, const Expr &c) {

@@ -10,7 +10,8 @@
 namespace attune::schedules {
 
 /** Takes away, within both branches of a condition, the tests of the same one and of its opposite, also by names that stand for them, and
- * in values that they select, and what depends on names for such values; but not of what is read from memory, which may change in between.
+ * in values that they select, and what depends on names of values that so are constant; but not of what is read from memory, which may
+ * change in between.
  *
  * What a Func is computed under gets a name outside of all branches (`f.loaded`), which Halide doesn't look through: in the code that
  * specialize() makes, all that is only needed in the other case would stay, never run. */

@@ -66,7 +66,8 @@ inline void add_passes(Halide::Pipeline pipeline, const dsl::Decode &decode, con
     // How many rows read a key, by which the schedule specializes.
     if (decode.blocking.keys_per_chunk_alone != decode.blocking.keys_per_chunk || decode.tiled)
         pipeline.add_custom_lowering_pass(new DecideConditions);
-    // Whether a panel's keys lie one after the other is the same for all of them. (Only streams that take turns find keys so.)
+    // Whether a panel's keys lie one after the other is the same for all of them. (Vectors of other streams find each key by an entry of
+    // its own.)
     if (decode.panel_at.defined() && decode.blocking.in_turn) {
         for (int i = 0; i < int(decode.scores.size()); i++)
             pipeline.add_custom_lowering_pass(new UnswitchLoops(decode.masked, i, decode.panel_at));
