@@ -220,10 +220,10 @@ void declare_places(Decode &d) {
     declare_table(d.panel_at, panel_in_queue.slot(d),
                   {panel.elements(*pages.key_strides), panel.elements(*pages.value_strides), select(panel.is_whole, 1, 0)});
     if (!d.blocking.bytes_ahead.empty()) declare_panels_ahead(d);
-    // Streams that take turns find the keys of whole panels by those. Four at once that are apart take fewer instructions with an entry for
-    // each key, made from the panel's.
-    const Expr whole = is_whole(d, at.slot(d));
-    if (d.blocking.in_turn) d.listed.where(!whole);
+    // Streams that take turns, and tiles, find the keys of whole panels by those. Four at once that are apart take fewer instructions with
+    // an entry for each key, made from the panel's.
+    const Expr whole = is_whole(d, at.slot(d)), by_panel = d.blocking.in_turn ? Halide::Internal::const_true() : !untiled(d);
+    d.listed.where(!(by_panel && whole));
     auto elements = [&](Cached what, const Pages::Strides &strides) {
         const Expr by_key = of_key.elements(strides);
         return d.blocking.in_turn ? by_key : branch(whole, elements_in_panel(d, what, at.slot(d), d.listed.x), by_key);

@@ -9,9 +9,9 @@ using Halide::Expr;
 
 Stmt DecideConditions::visit(const LetStmt *op) {
     if (op->value.type().is_bool()) values[op->name] = substitute(values, op->value);
-    const Expr value = known.empty() ? op->value : simplify(mutate(op->value));
-    if (!is_const(value)) return IRMutator::visit(op);
-    return mutate(substitute(op->name, value, op->body)); // what depends on it may be decided, too
+    const Expr value = mutate(op->value), simple = known.empty() ? value : simplify(value);
+    if (is_const(simple)) return mutate(substitute(op->name, simple, op->body)); // what depends on it may be decided, too
+    return LetStmt::make(op->name, value, mutate(op->body));
 }
 
 Stmt DecideConditions::where(const Expr &holds, const Stmt &s) {

@@ -105,19 +105,20 @@ private:
             per_task(f);
         Func reach = d.reach, list = d.list, begin = d.begin;
         begin.bound_extent(stream, streams).bound_extent(step, d.steps_per_chunk());
+        const Halide::Expr slots = d.listed.y.extent() * d.listed.z.extent(), keys = d.listed.x.extent() * slots;
         if (d.panel_at.defined()) {
             Func panels = d.panel_at;
             per_task(panels);
-            panels.bound_extent(panels.args()[0], d.listed.y.extent() * d.listed.z.extent());
+            panels.bound_extent(panels.args()[0], slots);
         }
         Func table = d.read_at.defined() ? d.read_at : d.place_of_page;
         per_task(table);
-        table.bound_extent(table.args()[0], d.listed.x.extent() * d.listed.y.extent() * d.listed.z.extent());
+        table.bound_extent(table.args()[0], keys);
         table.update().allow_race_conditions().vectorize(d.listed.x, lanes).specialize(d.panels_within_pages);
         if (d.scale_of.defined()) {
             Func scales = d.scale_of;
             per_task(scales);
-            scales.bound_extent(scales.args()[0], d.listed.x.extent() * d.listed.y.extent() * d.listed.z.extent());
+            scales.bound_extent(scales.args()[0], keys);
             scales.update().allow_race_conditions().vectorize(d.listed_scales.x, lanes).specialize(d.inputs.pages.scales_contiguous);
         }
         reach.bound_extent(panel, d.panels_per_chunk()).vectorize(panel, lanes);
