@@ -104,8 +104,12 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
         s.lane_maximum(column, lane, row) = max(s.lane_maximum(column, lane, row), s.score(column, chunk.at, row));
     s.maxima = halved(s.lane_maximum, "maximum", options.shape, [](const Expr &a, const Expr &b) { return max(a, b); });
     const Func maxima = s.maxima.empty() ? s.lane_maximum : s.maxima.back();
-    s.maximum(column, row) = masked_score();
-    s.maximum(column, row) = max(s.maximum(column, row), maxima(column, s.lanes, row));
+    if (options.shape.left == 1)
+        s.maximum(column, row) = maxima(column, 0, row);
+    else {
+        s.maximum(column, row) = masked_score();
+        s.maximum(column, row) = max(s.maximum(column, row), maxima(column, s.lanes, row));
+    }
 
     Expr score = s.score(column, i, row), maximum = s.maximum(column, row);
     // A logarithm may be so small that an error of its sum shows however the result is rounded.
@@ -123,8 +127,13 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     for (const RowChunk &chunk : s.chunks)
         s.lane_sum(column, lane, row) += cast(sums, chunk.counted(s.weight(column, chunk.at, row), 0.0f));
     s.sums = halved(s.lane_sum, "sum", options.shape, [](const Expr &a, const Expr &b) { return a + b; });
-    s.sum(column, row) = cast(sums, 0);
-    s.sum(column, row) += (s.sums.empty() ? s.lane_sum : s.sums.back())(column, s.lanes, row);
+    const Func lane_sums = s.sums.empty() ? s.lane_sum : s.sums.back();
+    if (options.shape.left == 1)
+        s.sum(column, row) = lane_sums(column, 0, row);
+    else {
+        s.sum(column, row) = cast(sums, 0);
+        s.sum(column, row) += lane_sums(column, s.lanes, row);
+    }
 
     Expr sum = cast<float>(s.sum(column, row));
     s.finish(column, row) =

@@ -7,6 +7,7 @@
 #include "dsl/words.h"
 #include "generators/bind.h"
 #include "schedules/cuda/private_registers.h"
+#include "schedules/schedules.h"
 #include "schedules/x86/stream_stores.h"
 
 namespace attune::generators {
@@ -45,6 +46,7 @@ public:
         y = declared.result;
         declared.in_place = address_of(x) == address_of(y);
         schedule.apply(declared, machine);
+        softmax = declared;
         bind();
     }
 
@@ -53,7 +55,9 @@ public:
         if (get_target().has_gpu_feature()) get_pipeline().add_custom_lowering_pass(new schedules::cuda::PrivateRegisters);
         dsl::lower_prefetches(get_pipeline());
         dsl::lower_words(get_pipeline());
-        schedules::x86::lower_streams(get_pipeline(), schedules::machine(get_target()), 1, {"", false});
+        const schedules::Machine machine = schedules::machine(get_target(), dtype);
+        schedules::x86::lower_streams(get_pipeline(), machine, 1, {"", false});
+        if (schedule_name.value() == "vectorized" && !columns) schedules::x86::pipeline_softmax(get_pipeline(), softmax, machine);
     }
 
 protected:
@@ -63,6 +67,8 @@ protected:
     virtual void declare_more(dsl::Softmax &) {}
 
 private:
+    dsl::Softmax softmax;
+
     Halide::Type result_type() const { return kind == dsl::SoftmaxKind::log_sum_exp ? Halide::Float(32) : dtype.value(); }
 
     // The reference takes any strides; the others ask for 1 on the axis their vectors run along.

@@ -47,6 +47,8 @@ void vectorized_weights(const dsl::AttentionWeights &weights, const Machine &mac
 
 dsl::SoftmaxShape softmax_shape(const Machine &machine, int head_dim, const Halide::Expr &keys);
 void vectorized_softmax(const dsl::Softmax &softmax, const Machine &machine);
+/** The passes that vectorized_softmax() counts on. */
+void pipeline_softmax(Halide::Pipeline pipeline, const dsl::Softmax &softmax, const Machine &machine);
 void vectorized_softmax_columns(const dsl::Softmax &softmax, const Machine &machine);
 
 dsl::LinearBlocking tiles_blocking(const Machine &machine, int head_dim, const Halide::Expr &rows);

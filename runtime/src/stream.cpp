@@ -18,6 +18,14 @@ struct CopyLine {
     }
 };
 
+bool is_intel() {
+    static const bool intel = [] {
+        __builtin_cpu_init();
+        return __builtin_cpu_is("intel") != 0;
+    }();
+    return intel;
+}
+
 } // namespace
 
 extern "C" int attune_stream(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far) {
@@ -34,13 +42,10 @@ extern "C" int64_t attune_least_streamed_bytes() {
 }
 
 // Measured on Zen 5, and on Granite Rapids, where norms by 4 KiB take 0.73 to 0.9 of the time that they take by 8.
-extern "C" int32_t attune_streamed_bytes_ahead() {
-    static const bool intel = [] {
-        __builtin_cpu_init();
-        return __builtin_cpu_is("intel") != 0;
-    }();
-    return intel ? 4096 : 8192;
-}
+extern "C" int32_t attune_streamed_bytes_ahead() { return is_intel() ? 4096 : 8192; }
+
+// Measured on Emerald Rapids alone.
+extern "C" int32_t attune_pipelines_rows() { return is_intel() ? 1 : 0; }
 
 extern "C" int attune_stream_end() {
     _mm_sfence();

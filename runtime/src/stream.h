@@ -47,12 +47,18 @@ template <typename CopyLine> void stream(char *to, char *from, int64_t bytes, co
 extern "C" int attune_stream(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far);
 extern "C" int attune_stream_avx512(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far);
 
+/** The same for what begins a line and is all of its stream, with nothing asked for. */
+extern "C" int attune_stream_lines_avx512(char *to, const char *from, int64_t bytes);
+
 /** From how many bytes on an output is written past the caches: half of what the last-level cache holds, for an output and its input, and
  * 32 MiB at most, as a process can't count on all of a cache that many share. */
 extern "C" int64_t attune_least_streamed_bytes();
 
 /** How many bytes ahead of a row that is streamed what is read for later ones is asked for. */
 extern "C" int32_t attune_streamed_bytes_ahead();
+
+/** Whether rows that are streamed are pipelined (schedules/pipeline_rows.h): where that is known to be faster. */
+extern "C" int32_t attune_pipelines_rows();
 
 /** Puts what this thread has streamed before all it stores from now on. */
 extern "C" int attune_stream_end();

@@ -1,5 +1,6 @@
 #include "stream.h"
 
+#include <cstring>
 #include <immintrin.h>
 
 namespace {
@@ -38,5 +39,13 @@ extern "C" int attune_stream_avx512(char *to, char *from, int64_t bytes, int beg
         attune::runtime::stream(to, from, bytes, part, JoinVectors(into_line));
     else
         attune::runtime::stream(to, from, bytes, part, CopyLine());
+    return 0;
+}
+
+extern "C" int attune_stream_lines_avx512(char *to, const char *from, int64_t bytes) {
+    int64_t at = 0;
+    for (; at + 64 <= bytes; at += 64)
+        CopyLine()(to + at, from + at);
+    if (at < bytes) std::memcpy(to + at, from + at, static_cast<size_t>(bytes - at));
     return 0;
 }

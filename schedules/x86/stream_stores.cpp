@@ -16,7 +16,7 @@ using namespace Halide::Internal;
 using dsl::bytes_per_line;
 using Halide::Expr;
 
-const Halide::Var streamed_row("streamed_row");
+const Halide::Var streamed_row("streamed_row"), streamed_step("streamed_step"), streamed_whole_row("streamed_whole_row");
 
 namespace {
 
@@ -143,8 +143,8 @@ private:
 
 class LowerStreams : public IRMutator {
 public:
-    LowerStreams(const std::string &output, const StreamedReads &reads, int along, const char *function)
-        : output(output), reads(reads), along(along), function(function) {}
+    LowerStreams(const std::string &output, const StreamedReads &reads, int along, bool avx512)
+        : output(output), reads(reads), along(along), function(avx512 ? "attune_stream_avx512" : "attune_stream"), by_lines(avx512) {}
 
 private:
     using IRMutator::visit;
@@ -152,6 +152,7 @@ private:
     const StreamedReads reads;
     const int along;
     const char *const function; // of the runtime
+    const bool by_lines;        // whether it has one for parts that begin a line
     bool streams = false;       // whether the statement just visited does
     Halide::Type element;       // of the output, if so
     std::string parts;          // where parts of streams are stored first, for the loop over them
@@ -202,13 +203,12 @@ private:
     }
 
     // What is stored to a buffer before it is streamed.
-    enum class Part { run, row, rows, in_turn, in_part };
+    enum class Part { run, step, row, whole_row, rows, in_turn, in_part };
     static bool is(const For *loop, const Halide::Var &name) { return ends_with(loop->name, "." + name.name()); }
     static std::optional<Part> part_of(const For *loop) {
-        const std::pair<const Halide::Var &, Part> parts[] = {{streamed_run, Part::run},
-                                                              {streamed_row, Part::row},
-                                                              {streamed_rows, Part::rows},
-                                                              {streamed_in_turn, Part::in_turn},
+        const std::pair<const Halide::Var &, Part> parts[] = {{streamed_run, Part::run},        {streamed_step, Part::step},
+                                                              {streamed_row, Part::row},        {streamed_whole_row, Part::whole_row},
+                                                              {streamed_rows, Part::rows},      {streamed_in_turn, Part::in_turn},
                                                               {streamed_in_part, Part::in_part}};
         for (const auto &[name, part] : parts)
             if (is(loop, name)) return part;
@@ -216,11 +216,14 @@ private:
     }
     // Whether all passes of the loop are stored, rather than each.
     static bool are_rows(Part part) { return part == Part::rows || is_short(part); }
+    static bool begins_line(Part part) { return part == Part::step || part == Part::whole_row || part == Part::in_turn; }
     static bool is_short(Part part) { return part == Part::in_turn || part == Part::in_part; }
     int most_elements(Part part) const {
         switch (part) {
         case Part::run:
             return elements_per_run(element);
+        case Part::step:
+            return elements_per_step;
         case Part::rows:
             return most_streamed_together;
         default:
@@ -239,9 +242,11 @@ private:
         const Expr far = Variable::make(Halide::Int(32), next_is_far()), rows_later = Variable::make(Halide::Int(32), rows_ahead());
         const int around = int(loops.size()) - 1;
         if (part == Part::row) return {row, all, all, next(first, around, rows_later), far};
+        if (part == Part::whole_row) return {row, all, all, {}, 0};
+        const Expr run = Variable::make(Halide::Int(32), loop->name), count = min(most_elements(part), row - run * most_elements(part));
+        if (part == Part::step) return {count, all, all, {}, 0};
         if (part == Part::run) {
-            const Expr run = Variable::make(Halide::Int(32), loop->name), last = loop->min + loop->extent - 1;
-            const Expr count = min(most_elements(part), row - run * most_elements(part));
+            const Expr last = loop->min + loop->extent - 1;
             return {count, run == loop->min, run == last, next(first, around - 1, rows_later), far};
         }
         const Expr passes = StoringPasses(loop).count(), ahead = passes_ahead(loop->extent * row);
@@ -277,8 +282,10 @@ private:
         const Expr line = bytes_per_line / element.bytes();
         const Expr begin = is_short(part) ? Variable::make(Halide::Int(32), begin_of(scratch)) + line : line;
         const Expr from = address(scratch, begin, element);
-        const Stmt on = call(function, {address(output, at, element), from, s.count * element.bytes(), flag(s.begins), flag(s.ends),
-                                        s.next.defined() ? s.next : from, s.far});
+        const Expr to = address(output, at, element), bytes = s.count * element.bytes();
+        const Stmt on = by_lines && begins_line(part)
+                            ? call("attune_stream_lines_avx512", {to, from, bytes})
+                            : call(function, {to, from, bytes, flag(s.begins), flag(s.ends), s.next.defined() ? s.next : from, s.far});
         const Stmt there = LetStmt::make(index, first.store, Block::make(Redirect(output, scratch, at - begin).mutate(body), on));
         return are_rows(part) ? IfThenElse::make(s.count > 0, there) : there;
     }
@@ -345,6 +352,15 @@ void stream_runs(Halide::Stage stage, const Halide::Var &along, int lanes, const
         .partition(streamed_run, Halide::Partition::Never);
 }
 
+void stream_steps(Halide::Stage stage, const Halide::Var &along, int lanes) {
+    const Halide::Var vector("vector");
+    stage.split(along, streamed_step, along, elements_per_step, Halide::TailStrategy::GuardWithIf)
+        .partition(streamed_step, Halide::Partition::Never)
+        .split(along, vector, along, lanes, Halide::TailStrategy::RoundUp)
+        .vectorize(along)
+        .unroll(vector);
+}
+
 void stream_rows(Halide::Stage stage, const Halide::Var &row) {
     stage.rename(row, streamed_rows).partition(streamed_rows, Halide::Partition::Never);
 }
@@ -379,6 +395,8 @@ Expr begins_lines(const Halide::Func &output, const std::vector<int> &axes) {
     return begins;
 }
 
+Expr pipelines_rows() { return Call::make(Halide::Int(32), "attune_pipelines_rows", {}, Call::PureExtern) != 0; }
+
 Expr is_streamed(const Halide::Func &output) {
     Expr bytes = Expr(int64_t(output.type().bytes()));
     for (int i = 0; i < output.dimensions(); ++i)
@@ -391,8 +409,7 @@ Expr rows_are_streamed(const Halide::Func &output) {
 }
 
 void lower_streams(Halide::Pipeline pipeline, const Machine &machine, int along, const StreamedReads &reads) {
-    const char *function = machine.float_lanes == 16 ? "attune_stream_avx512" : "attune_stream";
-    pipeline.add_custom_lowering_pass(new LowerStreams(pipeline.outputs()[0].name(), reads, along, function));
+    pipeline.add_custom_lowering_pass(new LowerStreams(pipeline.outputs()[0].name(), reads, along, machine.float_lanes == 16));
 }
 
 } // namespace attune::schedules::x86

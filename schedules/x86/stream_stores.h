@@ -13,6 +13,19 @@ namespace attune::schedules::x86 {
 /** Cuts the innermost axis of a stage into runs that go past the caches, of vectors of so many lanes. */
 void stream_runs(Halide::Stage stage, const Halide::Var &along, int lanes, const Halide::Type &type);
 
+/** Cuts it into steps of so many elements that go past the caches, of vectors of so many lanes: of rows that are whole lines, each of which
+ * begins one. The name of the loop over steps ends with that of streamed_step. */
+void stream_steps(Halide::Stage stage, const Halide::Var &along, int lanes);
+
+constexpr int elements_per_step = 128;
+extern const Halide::Var streamed_step;
+
+/** The name of a loop each pass of which stores such a row, which goes past the caches as a whole. */
+extern const Halide::Var streamed_whole_row;
+
+/** Whether rows that go past the caches are pipelined on this CPU, as the runtime's attune_pipelines_rows() says. */
+Halide::Expr pipelines_rows();
+
 constexpr int most_streamed_together = 2048; // elements
 
 /** Sends rows that lie one after the other without gaps past the caches together, after the loop over `row` that stores them: no more than

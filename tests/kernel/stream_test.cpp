@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <limits>
 #include <string_view>
 
 #include "attune/attune.hpp"
@@ -10,11 +11,12 @@
 
 // The linker's --wrap sends the kernels' calls here (see CMakeLists.txt).
 namespace {
-std::atomic<int64_t> streamed, streamed_in_lines_of_avx512;
+std::atomic<int64_t> streamed, streamed_in_lines_of_avx512, in_lines;
 std::atomic<int64_t> least_streamed; // whatever the machine's caches hold
 int32_t bytes_ahead = 8192;          // whatever the machine is
-std::vector<const char *> *places;   // where to, if somebody asks, of one thread
-std::vector<const char *> *asked;    // and what for meanwhile
+bool pipelines_rows = true;
+std::vector<const char *> *places; // where to, if somebody asks, of one thread
+std::vector<const char *> *asked;  // and what for meanwhile
 
 void note(const char *to, int64_t bytes, const char *next) {
     if (places && bytes > 0) places->push_back(to);
@@ -24,10 +26,13 @@ void note(const char *to, int64_t bytes, const char *next) {
 extern "C" {
 int attune_stream(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far);
 int attune_stream_avx512(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far);
+int attune_stream_lines_avx512(char *to, const char *from, int64_t bytes);
 decltype(attune_stream) __real_attune_stream, __real_attune_stream_avx512;
+decltype(attune_stream_lines_avx512) __real_attune_stream_lines_avx512;
 
 int64_t __wrap_attune_least_streamed_bytes() { return least_streamed; }
 int32_t __wrap_attune_streamed_bytes_ahead() { return bytes_ahead; }
+int32_t __wrap_attune_pipelines_rows() { return pipelines_rows ? 1 : 0; }
 int __wrap_attune_stream(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far) {
     streamed += bytes;
     note(to, bytes, next);
@@ -37,6 +42,11 @@ int __wrap_attune_stream_avx512(char *to, char *from, int64_t bytes, int begins,
     streamed += bytes, streamed_in_lines_of_avx512 += bytes;
     note(to, bytes, next);
     return __real_attune_stream_avx512(to, from, bytes, begins, ends, next, next_is_far);
+}
+int __wrap_attune_stream_lines_avx512(char *to, const char *from, int64_t bytes) {
+    streamed += bytes, streamed_in_lines_of_avx512 += bytes, in_lines += bytes;
+    note(to, bytes, nullptr);
+    return __real_attune_stream_lines_avx512(to, from, bytes);
 }
 }
 
@@ -90,11 +100,19 @@ struct Rows {
     std::vector<Line> lines;
 };
 
+struct Special {
+    float f32;
+    uint16_t bf16, f16;
+};
+constexpr Special one = {1.0f, 0x3f80, 0x3c00}, infinity = {std::numeric_limits<float>::infinity(), 0x7f80, 0x7c00},
+                  minus_infinity = {-std::numeric_limits<float>::infinity(), 0xff80, 0xfc00},
+                  not_a_number = {std::numeric_limits<float>::quiet_NaN(), 0x7fc0, 0x7e00};
+
 bool has_avx512() { return std::string_view(attune_cpu_class()).substr(0, 6) == "avx512"; }
 
 class Streams : public SeededTestWithParam<StreamCase> {
 protected:
-    void SetUp() override { least_streamed = int64_t{16} << 20; }
+    void SetUp() override { least_streamed = int64_t{16} << 20, pipelines_rows = true; }
     Status run(const TensorView &x, const TensorView &y, int32_t threads = 1) const {
         const std::string_view operation = GetParam().operation;
         Call call(threads);
@@ -122,21 +140,52 @@ protected:
         }
         return x;
     }
+    /** The same, but for rows that are -inf and that have -inf, inf or NaN in them. */
+    Rows special() {
+        Rows x = normal();
+        const auto put = [&](int64_t row, int64_t column, const Special &number) {
+            const void *bits =
+                x.type == ATTUNE_F32 ? static_cast<const void *>(&number.f32) : (x.type == ATTUNE_BF16 ? &number.bf16 : &number.f16);
+            std::memcpy(x.row(0, row) + column * x.size, bits, static_cast<size_t>(x.size));
+        };
+        for (int64_t column = 0; column < x.columns; column++)
+            put(1, column, minus_infinity), put(2, column, column % 3 == 0 ? minus_infinity : one);
+        put(3, x.columns - 1, infinity), put(4, x.columns / 2, not_a_number);
+        return x;
+    }
     int64_t output_bytes() const {
         const StreamCase &c = GetParam();
         return c.heads * c.rows * c.columns * (c.type == ATTUNE_F32 ? 4 : 2);
     }
-    /** Of an output that is large enough: short rows of softmax are arithmetic more than memory, but with AVX-512, and with AVX2 in f32. */
+    /** Of an output that is large enough: short rows of softmax are arithmetic more than memory, but with AVX-512, and with AVX2 in f32.
+     * Those that lie apart go by a pipeline alone. */
     int64_t streamed_bytes() const {
+        const StreamCase &c = GetParam();
+        const bool is_softmax = std::string_view(c.operation).find("softmax") != std::string_view::npos;
+        const bool by_memory = has_avx512() || (c.type == ATTUNE_F32 && std::string_view(attune_cpu_class()) == "avx2");
+        const bool short_ones = (by_memory && c.padding == 0) || pipelined_bytes() > 0;
+        return !is_softmax || c.columns >= 2048 || short_ones ? output_bytes() : 0;
+    }
+    /** What is written so by a pipeline: rows of whole lines, each of which begins one. */
+    int64_t pipelined_bytes() const {
+        const StreamCase &c = GetParam();
+        const bool are_lines = c.columns % 32 == 0 && c.padding % 32 == 0 && c.first == 0;
+        const bool is_long = c.columns >= (c.type == ATTUNE_F32 ? 64 : 128);
+        const bool is_one = std::string_view(c.operation) == "softmax" && are_lines && is_long && has_avx512();
+        return pipelines_rows && is_one ? output_bytes() : 0;
+    }
+    /** What is written by the function for that, and for heads of rotary embedding in turn. */
+    void expect_pipelined() const {
         const bool is_softmax = std::string_view(GetParam().operation).find("softmax") != std::string_view::npos;
-        const bool by_memory = has_avx512() || (GetParam().type == ATTUNE_F32 && std::string_view(attune_cpu_class()) == "avx2");
-        return !is_softmax || GetParam().columns >= 2048 || by_memory ? output_bytes() : 0;
+        if (is_softmax) {
+            EXPECT_EQ(in_lines, pipelined_bytes());
+        }
     }
 };
 
 TEST_P(Streams, GiveTheBitsOfRowsThatStayInTheCaches) {
     const StreamCase &c = GetParam();
-    Rows x = normal(), few(c), all(c);
+    Rows x = pipelined_bytes() > 0 ? special() : normal(), few(c), all(c);
     streamed = streamed_in_lines_of_avx512 = 0;
     const int64_t half = c.heads / 2;
     ASSERT_TRUE(run(x.heads(0, half), few.heads(0, half)).ok());
@@ -144,13 +193,26 @@ TEST_P(Streams, GiveTheBitsOfRowsThatStayInTheCaches) {
     EXPECT_EQ(streamed, 0);
 
     for (int32_t threads : {1, 3}) {
-        streamed = streamed_in_lines_of_avx512 = 0;
+        streamed = streamed_in_lines_of_avx512 = in_lines = 0;
         std::fill(all.lines.begin(), all.lines.end(), untouched);
         ASSERT_TRUE(run(x.heads(0, c.heads), all.heads(0, c.heads), threads).ok());
         EXPECT_EQ(streamed, streamed_bytes()) << threads << " threads";
         EXPECT_EQ(streamed_in_lines_of_avx512, has_avx512() ? streamed_bytes() : 0);
+        expect_pipelined();
         EXPECT_TRUE(all == few) << threads << " threads"; // what lies between the rows too
     }
+}
+
+// As rows come that don't go through a pipeline.
+TEST_P(Streams, ArePipelinedWhereTheRuntimeSays) {
+    if (pipelined_bytes() == 0) GTEST_SKIP() << "no such rows";
+    Rows x = special(), piped(GetParam()), plain(GetParam());
+    for (Rows *y : {&piped, &plain}) {
+        pipelines_rows = y == &piped, in_lines = 0;
+        ASSERT_TRUE(run(x.heads(0, GetParam().heads), y->heads(0, GetParam().heads), 2).ok());
+        expect_pipelined();
+    }
+    EXPECT_TRUE(piped == plain);
 }
 
 TEST_P(Streams, BeginWhereTheRuntimeSays) {
@@ -187,6 +249,10 @@ INSTANTIATE_TEST_SUITE_P(
         StreamCase{"layer_norm", ATTUNE_F32, 2, 32000, 72, 0, 7}, StreamCase{"rms_norm", ATTUNE_BF16, 2, 46000, 100, 0, 3},
         StreamCase{"rms_norm", ATTUNE_BF16, 2, 4700, 1024, 0, 0}, StreamCase{"layer_norm", ATTUNE_BF16, 2, 2100, 2176, 0, 1},
         StreamCase{"rms_norm", ATTUNE_F32, 2, 1100, 2048, 64, 0}, StreamCase{"rms_norm", ATTUNE_BF16, 2, 4500, 1000, 7, 3},
+        StreamCase{"softmax", ATTUNE_F32, 2, 7100, 320, 0, 0}, StreamCase{"softmax", ATTUNE_F32, 2, 4200, 512, 32, 0},
+        StreamCase{"softmax", ATTUNE_BF16, 2, 2950, 1504, 0, 0}, StreamCase{"softmax", ATTUNE_F32, 2, 16500, 128, 0, 0},
+        StreamCase{"softmax", ATTUNE_F32, 2, 22001, 96, 32, 0}, StreamCase{"softmax", ATTUNE_BF16, 2, 20003, 224, 0, 0},
+        StreamCase{"softmax", ATTUNE_F16, 2, 33001, 160, 0, 0}, StreamCase{"softmax", ATTUNE_F16, 2, 2150, 2112, 0, 0},
         StreamCase{"rotary_half", ATTUNE_F32, 8, 4400, 126, 2, 3}, StreamCase{"rotary_half", ATTUNE_F32, 8, 4200, 128, 0, 0},
         StreamCase{"rotary_interleaved", ATTUNE_F32, 8, 5500, 98, 1, 1}, StreamCase{"rotary_half", ATTUNE_BF16, 16, 4300, 130, 3, 1},
         StreamCase{"rotary_interleaved", ATTUNE_F16, 16, 5800, 94, 0, 5}, StreamCase{"rotary_half", ATTUNE_F32, 7, 5000, 128, 0, 16},
@@ -280,6 +346,19 @@ std::vector<char> streamed_row(decltype(attune_stream) *stream, const std::vecto
         stream(begin + at, buffer.data() + line, static_cast<int64_t>(bytes), at == 0, ends, nullptr, at % 256 == 0);
     }
     return {begin - first, begin + row.size() + line};
+}
+
+TEST(StreamsOfTheRuntime, CopyPartsThatBeginALine) {
+    if (!has_avx512()) GTEST_SKIP() << "the function is for AVX-512";
+    for (size_t bytes = 0; bytes <= 400; bytes += 2) {
+        std::vector<Line> from(8), to(8, untouched);
+        char *numbers = from.front().bytes.data();
+        for (size_t i = 0; i < bytes; i++)
+            numbers[i] = static_cast<char>(i % 251);
+        attune_stream_lines_avx512(to.front().bytes.data(), numbers, static_cast<int64_t>(bytes));
+        std::fill(numbers + bytes, numbers + from.size() * sizeof(Line), '\xff');
+        ASSERT_EQ(std::memcmp(from.data(), to.data(), to.size() * sizeof(Line)), 0) << bytes << " bytes";
+    }
 }
 
 TEST(StreamsOfTheRuntime, CopyRowsToAnywhere) {

@@ -51,6 +51,25 @@ class Disassembler:
     def innermost_loops(self, path):
         return [loop for loop, _ in self.loops_and_what_follows(path)]
 
+    def loops_around_calls(self, path, function):
+        """The shortest loop around each call of a function of another object, as (address, mnemonic, operands) of each instruction."""
+        loops = []
+        for section in self.disassembly(path, "-r").split("Disassembly of section")[1:]:
+            instructions, calls = [], []
+            for line in section.splitlines():
+                if found := INSTRUCTION.match(line):
+                    instructions.append((int(found[1], 16), found[2], found[3]))
+                elif f"\t{function}-" in line:
+                    calls.append(instructions[-1][0])
+            jumps = [(int(found[1], 16), address) for address, mnemonic, operands in instructions
+                     if mnemonic.startswith("j") and (found := re.match(r"([0-9a-f]+) <", operands))]
+            for call in calls:
+                around = [(start, end) for start, end in jumps if start <= call <= end]
+                if around:
+                    start, end = min(around, key=lambda ends: ends[1] - ends[0])
+                    loops.append([instruction for instruction in instructions if start <= instruction[0] <= end])
+        return loops
+
 
 def touches_stack_with_vectors(instruction):
     return re.search(r"\(%rsp|\(%rbp", instruction[2]) is not None and re.search(r"%[xyz]mm", instruction[2]) is not None

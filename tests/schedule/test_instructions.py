@@ -415,9 +415,19 @@ class Streams(unittest.TestCase):
             for kernel in self.KERNELS:
                 with self.subTest(machine=machine, kernel=kernel):
                     found = CODE.disassembly(object_of(machine, kernel), "-r")
-                    calls = set(re.findall(r"R_X86_64_PLT32\t(attune_(?:stream|least_streamed)\w*)", found))
+                    calls = set(re.findall(r"R_X86_64_PLT32\t(attune_(?:stream|least_streamed|pipelines)\w*)", found))
                     asks = {"attune_streamed_bytes_ahead"} if "norm" in kernel else set() # rows that are read twice
-                    self.assertEqual(calls, {function, "attune_stream_end", "attune_least_streamed_bytes"} | asks)
+                    lines = {"attune_stream_lines_avx512"} if machine == "x86-64-avx512" and kernel.startswith(("softmax", "rotary")) else set()
+                    pipelines = {"attune_pipelines_rows"} if lines and kernel.startswith("softmax") else set()
+                    self.assertEqual(calls, {function, "attune_stream_end", "attune_least_streamed_bytes"} | asks | lines | pipelines)
+
+    def test_of_softmax_read_weigh_and_write_in_one_loop(self):
+        """By maxima of the next row, exponentials of this and stores of the row before."""
+        for dtype in ("f32", "bf16", "f16"):
+            with self.subTest(dtype=dtype):
+                path = object_of("x86-64-avx512", f"softmax_vectorized_{dtype}")
+                loops = [{mnemonic for _, mnemonic, _ in loop} for loop in CODE.loops_around_calls(path, "attune_stream_lines_avx512")]
+                self.assertTrue([loop for loop in loops if {"vmaxps", "vfmadd213ps", "prefetcht1"} <= loop])
 
     def test_go_past_the_caches(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -437,7 +447,7 @@ class Rounding(unittest.TestCase):
             rounding = [loop for loop in loops if "vcvtne2ps2bf16" in loop]
             self.assertGreater(len(rounding), 0)
             for loop in rounding:
-                self.assertFalse([mnemonic for mnemonic in loop if mnemonic.startswith(("vpaddd", "vpsrld", "vpmovdw"))])
+                self.assertFalse([mnemonic for mnemonic in loop if mnemonic.startswith(("vpsrld", "vpmovdw"))])
 
     def test_takes_one_instruction(self):
         for machine in ("x86-64-avx512_bf16", "x86-64-avx512_amx"):
