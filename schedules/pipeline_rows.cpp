@@ -47,7 +47,7 @@ FindLoop find_loop(const Stmt &s, const std::string &name) {
     return find;
 }
 
-// Puts a statement in the place of a loop. The loops around it make one pass.
+// Puts a statement in the place of a loop, which is in no other.
 class Around : public IRMutator {
 public:
     Around(const For *loop, const Stmt &by) : loop(loop), by(by) {}
@@ -56,17 +56,12 @@ private:
     using IRMutator::visit;
     const For *const loop;
     const Stmt by;
-    bool replaced = false;
 
     Stmt visit(const For *op) override {
-        if (op == loop) {
-            replaced = true;
-            return by;
-        }
-        const bool before = std::exchange(replaced, false);
-        const Stmt body = mutate(op->body);
-        const bool around = std::exchange(replaced, before || replaced);
-        return around ? LetStmt::make(op->name, op->min, body) : op;
+        if (op == loop) return by;
+        if (find_loop(op->body, loop->name).count > 0)
+            throw Halide::CompileError("attune: " + loop->name + ", which is to be pipelined, is in " + op->name);
+        return op;
     }
 };
 
@@ -90,6 +85,7 @@ private:
     }
 };
 
+// Whether a statement reads one of some buffers.
 class FindLoad : public IRVisitor {
 public:
     explicit FindLoad(const std::set<std::string> &of) : of(of) {}
@@ -221,21 +217,25 @@ AllPieces by_stages(const std::vector<Stmt> &pieces, const PipelineRows::Stages 
     return all;
 }
 
-// What comes before the joined loop comes before what other stages do in it.
-void check_what_begins(const AllPieces &pieces, const PipelineRows::Stages &stages) {
+// What is stored before the joined loop no other stage may read, as it reads another row's; nor the third what the first stores at all,
+// since that is the next row's by then.
+void check_what_is_read(const AllPieces &pieces, const PipelineRows::Stages &stages) {
+    const auto check = [&](const std::set<std::string> &stored, std::size_t reader, const std::string &by) {
+        FindLoad load(stored);
+        for (const Stmt &s : pieces[reader].in_order())
+            s.accept(&load);
+        if (!load.found.empty())
+            throw Halide::CompileError("attune: " + load.found + ", which another stage of a pipeline reads, is stored by " + by);
+    };
     for (std::size_t stage = 0; stage < stages.size(); stage++)
         for (std::size_t i = 0; i < stages[stage].size(); i++) {
             const Stmt &around = pieces[stage].loops[i].around;
             const StoredBefore before(find_loop(around, stages[stage][i].name).loop, around);
-            FindLoad load(before.names);
             for (std::size_t other = 0; other < stages.size(); other++)
-                if (other != stage)
-                    for (const Stmt &s : pieces[other].in_order())
-                        s.accept(&load);
-            if (!load.found.empty())
-                throw Halide::CompileError("attune: " + load.found + ", which another stage of a pipeline reads, is stored before " +
-                                           stages[stage][i].name);
+                if (other != stage) check(before.names, other, "what comes before " + stages[stage][i].name);
         }
+    for (const Stmt &s : pieces.front().in_order())
+        check(stored_in(s), stages.size() - 1, "the first stage");
 }
 
 bool has_all(const Stmt &s, const PipelineRows::Stages &stages) {
@@ -312,7 +312,7 @@ Stmt PipelineRows::visit(const For *op) {
     if (within || op->for_type != ForType::Serial || !has_all(op->body, stages)) return inner;
     found = true;
     const AllPieces pieces = by_stages(Pieces(op->body).all, stages);
-    check_what_begins(pieces, stages);
+    check_what_is_read(pieces, stages);
     const Expr row = Variable::make(Halide::Int(32), op->name), first = op->min, last = op->min + op->extent - 1;
     const auto at_row = [&](std::size_t stage, const Expr &value) { return pieces[stage].at_row(op->name, value); };
     const AllPieces in_turn = {at_row(0, min(row + 1, last)), pieces[1], at_row(2, row - 1)};

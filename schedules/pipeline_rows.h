@@ -24,7 +24,8 @@ namespace attune::schedules {
  * twice.
  *
  * Add it by Pipeline::add_custom_lowering_pass. It does nothing where no loop over rows has all of the stages' loops. Throws
- * Halide::CompileError where a stage stores what another reads before its loop along the row, or stores before the first such loop. */
+ * Halide::CompileError where a stage stores what another reads before its loop along the row, or stores before the first such loop, where
+ * the third reads what the first stores, or where a loop is in another or there more than once. */
 class PipelineRows : public Halide::Internal::IRMutator {
 public:
     /** A loop along the row, by what its name begins or ends with, and how many passes of it one of the joined loop makes. */

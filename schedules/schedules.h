@@ -47,7 +47,7 @@ void vectorized_weights(const dsl::AttentionWeights &weights, const Machine &mac
 
 dsl::SoftmaxShape softmax_shape(const Machine &machine, int head_dim, const Halide::Expr &keys);
 void vectorized_softmax(const dsl::Softmax &softmax, const Machine &machine);
-/** The passes that vectorized_softmax() counts on. */
+/** The passes that pipeline what vectorized_softmax() has made ready for it. */
 void pipeline_softmax(Halide::Pipeline pipeline, const dsl::Softmax &softmax, const Machine &machine);
 void vectorized_softmax_columns(const dsl::Softmax &softmax, const Machine &machine);
 

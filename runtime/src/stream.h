@@ -57,7 +57,7 @@ extern "C" int64_t attune_least_streamed_bytes();
 /** How many bytes ahead of a row that is streamed what is read for later ones is asked for. */
 extern "C" int32_t attune_streamed_bytes_ahead();
 
-/** Whether rows that are streamed are pipelined (schedules/pipeline_rows.h): where that is known to be faster. */
+/** Whether rows that are streamed are pipelined (schedules/pipeline_rows.h): on Intel's CPUs. */
 extern "C" int32_t attune_pipelines_rows();
 
 /** Puts what this thread has streamed before all it stores from now on. */

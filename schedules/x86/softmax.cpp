@@ -25,11 +25,12 @@ Halide::Expr is_whole_lines(const Halide::Expr &extent) {
 }
 
 // What goes past the caches is pipelined where rows are whole lines, and so long: a row, or a step of one, in turn. On Emerald Rapids it
-// takes 0.8 to 0.9 of the time. Of 256 numbers by rows f32 takes 1.01 of that by steps, bf16 0.92; of 320 1.06.
+// takes 0.8 to 0.9 of the time. Of 256 numbers by rows f32 takes 1.01 of that by steps, bf16 0.92; of 320 1.06. (Of longer rows a task
+// would have one, and nothing to do meanwhile.)
 bool can_pipeline(dsl::SoftmaxKind kind, const Machine &machine) { return kind == dsl::SoftmaxKind::softmax && machine.float_lanes == 16; }
-constexpr int least_pipelined = 64, most_by_rows = 256, least_pipelined_bytes = 256;
+constexpr int least_pipelined = 64, most_by_rows = 256, most_pipelined = elements_per_pipeline / 2, least_pipelined_bytes = 256;
 Halide::Expr by_rows(const Halide::Expr &extent) { return extent >= least_pipelined && extent <= most_by_rows && is_whole_lines(extent); }
-Halide::Expr by_steps(const Halide::Expr &extent) { return extent > most_by_rows && is_whole_lines(extent); }
+Halide::Expr by_steps(const Halide::Expr &extent) { return extent > most_by_rows && extent <= most_pipelined && is_whole_lines(extent); }
 
 // Rows that go through the stages side by side. In vectors of 16 no more than what lets one begin while another ends, if these are whole
 // lines: on Granite Rapids rows of 64 and 128 numbers take 0.81 and 0.84 of the time from memory so, and 0.92 to 0.94 in the caches, but
@@ -42,10 +43,11 @@ Halide::Expr rows_together(const Machine &machine, const Halide::Expr &extent) {
     return select(few < most && is_whole_lines(few * row), few, most);
 }
 
-// Which row is asked for while one is weighed: of a pipeline the next group is read by then.
+// Which row is asked for while one is weighed: of a pipeline the next one, or group, is read by then, and short rows come fast.
 Halide::Expr rows_ahead(const Machine &machine, const Halide::Expr &extent) {
     const Halide::Expr next = rows_together(machine, extent);
-    return machine.float_lanes == 16 ? select(by_rows(extent), 3 * next, by_steps(extent), next + 1, next) : next;
+    if (machine.float_lanes < 16) return next;
+    return select(!pipelines_rows(), next, by_rows(extent), 3 * next, by_steps(extent), next + 1, next);
 }
 
 // Whether the next rows are asked for into the first-level cache: where few rows that are short go side by side. On Granite Rapids, from
@@ -152,7 +154,8 @@ void vectorized_softmax(const dsl::Softmax &s, const Machine &machine) {
 
 void pipeline_softmax(Halide::Pipeline pipeline, const dsl::Softmax &s, const Machine &machine) {
     if (!can_pipeline(s.kind, machine)) return;
-    const int chunks = 0, chunks_of_step = elements_per_step / wide_lanes(machine.float_lanes);
+    const int chunks = 0; // the update that takes whole ones
+    const int chunks_of_step = elements_per_step / wide_lanes(machine.float_lanes);
     const std::string weights = loops_of(s.weight, pure_definition) + s.weight.args()[1].name();
     const PipelineRows::Stage maximum = {{loops_of(s.lane_maximum, chunks), chunks_of_step}};
     const PipelineRows::Stage weight = {{weights, elements_per_step / pipelined_lanes(s.result, machine.float_lanes)},

@@ -174,7 +174,7 @@ protected:
         const bool is_one = std::string_view(c.operation) == "softmax" && are_lines && is_long && has_avx512();
         return pipelines_rows && is_one ? output_bytes() : 0;
     }
-    /** What is written by the function for that, and for heads of rotary embedding in turn. */
+    /** That this is written by the function for whole lines, which writes heads of rotary embedding that take turns, too. */
     void expect_pipelined() const {
         const bool is_softmax = std::string_view(GetParam().operation).find("softmax") != std::string_view::npos;
         if (is_softmax) {

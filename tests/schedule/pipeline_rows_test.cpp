@@ -26,19 +26,19 @@ struct Shares {
     Var i{"i"}, row{"row"}, lane{"lane"}, step{"step"};
     RDom chunks;
 
-    enum class Sum { follows, begins }; // the stages' loops
+    enum class Sum { follows, begins, comes_again }; // after its stage's loop, before it, or in the third stage, too
     explicit Shares(Sum of_row = Sum::follows) : chunks(0, x.dim(0).extent() / lanes, "chunks") {
         const Expr at = chunks * lanes + lane;
         lane_sum(lane, row) = 0;
         lane_sum(lane, row) += x(at, row);
         const Expr lanes_sum = lane_sum(0, row) + lane_sum(1, row) + lane_sum(2, row) + lane_sum(3, row);
-        sum(row) = of_row == Sum::follows ? lanes_sum : Expr(0);
+        sum(row) = of_row == Sum::begins ? Expr(0) : lanes_sum;
         if (of_row == Sum::begins) sum(row) += lanes_sum;
         share(i, row) = (x(i, row) * 1000) / sum(row);
         lane_squares(lane, row) = 0;
         lane_squares(lane, row) += share(at, row) * share(at, row);
         squares(row) = lane_squares(0, row) + lane_squares(1, row) + lane_squares(2, row) + lane_squares(3, row);
-        y(i, row) = share(i, row) * squares(row);
+        y(i, row) = share(i, row) * squares(row) + (of_row == Sum::comes_again ? sum(row) : Expr(0));
         y.split(i, step, i, 2 * lanes, TailStrategy::GuardWithIf).partition(step, Partition::Never);
         share.compute_at(y, row).hoist_storage_root().split(i, step, i, lanes, TailStrategy::GuardWithIf).vectorize(i);
         for (Func total : {sum, squares})
@@ -115,10 +115,12 @@ TEST(PipelineRows, ReadsARowInTheLoopThatWritesAnother) {
     EXPECT_TRUE(Internal::starts_with(after.loops.front(), "joined")) << after.loops.front();
 }
 
-TEST(PipelineRows, RefusesAStageThatBeginsWhatTheNextReads) {
-    Shares early(Shares::Sum::begins);
-    Pipeline p = early.pipeline(true);
-    EXPECT_THROW(p.compile_to_module({early.x}, "kernel"), Error);
+TEST(PipelineRows, RefusesToReadAnotherRows) {
+    for (const Shares::Sum sum : {Shares::Sum::begins, Shares::Sum::comes_again}) {
+        Shares wrong(sum);
+        Pipeline p = wrong.pipeline(true);
+        EXPECT_THROW(p.compile_to_module({wrong.x}, "kernel"), Error);
+    }
 }
 
 } // namespace
