@@ -69,6 +69,17 @@ template <typename Join> std::vector<Func> halved(Func lanes, const std::string 
     return halves;
 }
 
+// The lanes that are left one after the other; one alone is all.
+template <typename Join> void in_order(Func total, const Func &lanes, const Halide::RDom &left, const Expr &none, const Join &join) {
+    const Halide::Var column = lanes.args()[0], row = lanes.args()[2];
+    if (is_const_one(left.x.extent())) {
+        total(column, row) = lanes(column, 0, row);
+        return;
+    }
+    total(column, row) = none;
+    total(column, row) = join(total(column, row), lanes(column, left, row));
+}
+
 // What becomes of a row, whose score, weights and `finish` are there.
 void declare_result(Softmax &s, const SoftmaxInputs &in, const SoftmaxOptions &options, const SoftmaxScale &scale, const Expr &counts) {
     const Halide::Var column = s.score.args()[0], i = s.score.args()[1], row = s.score.args()[2];
@@ -99,17 +110,13 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     Expr counts = in.use_mask == 0 || in.mask(column, i, row) != 0;
     s.score(column, i, row) = select(counts, as_float(in.x(column, i, row)), masked_score());
 
+    const auto larger = [](const Expr &a, const Expr &b) { return max(a, b); };
+    const auto added = [](const Expr &a, const Expr &b) { return a + b; };
     s.lane_maximum(column, lane, row) = masked_score();
     for (const RowChunk &chunk : s.chunks)
         s.lane_maximum(column, lane, row) = max(s.lane_maximum(column, lane, row), s.score(column, chunk.at, row));
-    s.maxima = halved(s.lane_maximum, "maximum", options.shape, [](const Expr &a, const Expr &b) { return max(a, b); });
-    const Func maxima = s.maxima.empty() ? s.lane_maximum : s.maxima.back();
-    if (options.shape.left == 1)
-        s.maximum(column, row) = maxima(column, 0, row);
-    else {
-        s.maximum(column, row) = masked_score();
-        s.maximum(column, row) = max(s.maximum(column, row), maxima(column, s.lanes, row));
-    }
+    s.maxima = halved(s.lane_maximum, "maximum", options.shape, larger);
+    in_order(s.maximum, s.maxima.empty() ? s.lane_maximum : s.maxima.back(), s.lanes, masked_score(), larger);
 
     Expr score = s.score(column, i, row), maximum = s.maximum(column, row);
     // A logarithm may be so small that an error of its sum shows however the result is rounded.
@@ -126,14 +133,8 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     s.lane_sum(column, lane, row) = cast(sums, 0);
     for (const RowChunk &chunk : s.chunks)
         s.lane_sum(column, lane, row) += cast(sums, chunk.counted(s.weight(column, chunk.at, row), 0.0f));
-    s.sums = halved(s.lane_sum, "sum", options.shape, [](const Expr &a, const Expr &b) { return a + b; });
-    const Func lane_sums = s.sums.empty() ? s.lane_sum : s.sums.back();
-    if (options.shape.left == 1)
-        s.sum(column, row) = lane_sums(column, 0, row);
-    else {
-        s.sum(column, row) = cast(sums, 0);
-        s.sum(column, row) += lane_sums(column, s.lanes, row);
-    }
+    s.sums = halved(s.lane_sum, "sum", options.shape, added);
+    in_order(s.sum, s.sums.empty() ? s.lane_sum : s.sums.back(), s.lanes, cast(sums, 0), added);
 
     Expr sum = cast<float>(s.sum(column, row));
     s.finish(column, row) =

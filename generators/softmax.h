@@ -57,7 +57,7 @@ public:
         dsl::lower_words(get_pipeline());
         const schedules::Machine machine = schedules::machine(get_target(), dtype);
         schedules::x86::lower_streams(get_pipeline(), machine, 1, {"", false});
-        if (schedule_name.value() == "vectorized" && !columns) schedules::x86::pipeline_softmax(get_pipeline(), softmax, machine);
+        schedules::x86::pipeline_softmax(get_pipeline(), softmax, machine);
     }
 
 protected:

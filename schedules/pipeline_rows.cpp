@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "schedules/uses.h"
+#include "schedules/reduction_loop.h"
 
 namespace attune::schedules {
 
@@ -12,58 +12,6 @@ using namespace Halide::Internal;
 using Halide::Expr;
 
 namespace {
-
-bool is_named(const For *loop, const std::string &name) { return starts_with(loop->name, name) || ends_with(loop->name, name); }
-
-// The loop that is named so, wherever in a statement it is, and the names bound around it.
-class FindLoop : public IRVisitor {
-public:
-    explicit FindLoop(const std::string &name) : name(name) {}
-    int count = 0;
-    const For *loop = nullptr;
-    Values names;
-
-private:
-    using IRVisitor::visit;
-    const std::string &name;
-    Values around;
-
-    void visit(const LetStmt *op) override {
-        around.emplace_back(op->name, op->value);
-        op->body.accept(this);
-        around.pop_back();
-    }
-    void visit(const For *op) override {
-        if (is_named(op, name))
-            count++, loop = op, names = around;
-        else
-            op->body.accept(this);
-    }
-};
-
-FindLoop find_loop(const Stmt &s, const std::string &name) {
-    FindLoop find(name);
-    s.accept(&find);
-    return find;
-}
-
-// Puts a statement in the place of a loop, which is in no other.
-class Around : public IRMutator {
-public:
-    Around(const For *loop, const Stmt &by) : loop(loop), by(by) {}
-
-private:
-    using IRMutator::visit;
-    const For *const loop;
-    const Stmt by;
-
-    Stmt visit(const For *op) override {
-        if (op == loop) return by;
-        if (find_loop(op->body, loop->name).count > 0)
-            throw Halide::CompileError("attune: " + loop->name + ", which is to be pipelined, is in " + op->name);
-        return op;
-    }
-};
 
 // What a statement stores before a loop in it.
 class StoredBefore : public IRVisitor {
@@ -198,7 +146,7 @@ AllPieces by_stages(const std::vector<Stmt> &pieces, const PipelineRows::Stages 
     std::size_t stage = 0;
     const auto begins = [&](const Stmt &piece, std::size_t of) {
         const std::size_t loop = all[of].loops.size();
-        return loop < stages[of].size() && find_loop(piece, stages[of][loop].name).count == 1;
+        return loop < stages[of].size() && outermost_loops(piece, stages[of][loop].name).count == 1;
     };
     for (const Stmt &piece : pieces) {
         if (all[stage].loops.size() == stages[stage].size() && stage + 1 < stages.size() && begins(piece, stage + 1)) stage++;
@@ -230,7 +178,7 @@ void check_what_is_read(const AllPieces &pieces, const PipelineRows::Stages &sta
     for (std::size_t stage = 0; stage < stages.size(); stage++)
         for (std::size_t i = 0; i < stages[stage].size(); i++) {
             const Stmt &around = pieces[stage].loops[i].around;
-            const StoredBefore before(find_loop(around, stages[stage][i].name).loop, around);
+            const StoredBefore before(outermost_loops(around, stages[stage][i].name).loop, around);
             for (std::size_t other = 0; other < stages.size(); other++)
                 if (other != stage) check(before.names, other, "what comes before " + stages[stage][i].name);
         }
@@ -240,7 +188,8 @@ void check_what_is_read(const AllPieces &pieces, const PipelineRows::Stages &sta
 
 bool has_all(const Stmt &s, const PipelineRows::Stages &stages) {
     return std::all_of(stages.begin(), stages.end(), [&](const PipelineRows::Stage &stage) {
-        return std::all_of(stage.begin(), stage.end(), [&](const PipelineRows::Loop &loop) { return find_loop(s, loop.name).count > 0; });
+        return std::all_of(stage.begin(), stage.end(),
+                           [&](const PipelineRows::Loop &loop) { return outermost_loops(s, loop.name).count > 0; });
     });
 }
 
@@ -251,7 +200,7 @@ public:
     Joined(const AllPieces &pieces, const PipelineRows::Stages &stages, const Expr &has_third, const Values &names)
         : pieces(pieces), stages(stages), has_third(has_third), name(unique_name("joined")) {
         const PipelineRows::Loop &loop = stages.front().front();
-        const FindLoop first = find_loop(pieces.front().loops.front().around, loop.name);
+        const OutermostLoops first = outermost_loops(pieces.front().loops.front().around, loop.name);
         steps = simplify(substituted(first.names, first.loop->extent) / loop.passes);
         std::vector<Stmt> bodies;
         for (std::size_t stage : {2, 1, 0}) // what is of the row before is read before it is overwritten
@@ -275,7 +224,7 @@ private:
         const Expr step = Variable::make(Halide::Int(32), name);
         for (std::size_t i = 0; i < stages[stage].size(); i++) {
             const int passes = stages[stage][i].passes;
-            const For *loop = find_loop(pieces[stage].loops[i].around, stages[stage][i].name).loop;
+            const For *loop = outermost_loops(pieces[stage].loops[i].around, stages[stage][i].name).loop;
             for (int pass = 0; pass < passes; pass++)
                 bodies.push_back(of_stage(stage, substitute(loop->name, simplify(loop->min + step * passes + pass), loop->body)));
         }
@@ -283,11 +232,11 @@ private:
     void put_around(std::size_t stage) {
         for (std::size_t i = 0; i < stages[stage].size(); i++) {
             const LoopPiece &piece = pieces[stage].loops[i];
-            const For *loop = find_loop(piece.around, stages[stage][i].name).loop;
+            const For *loop = outermost_loops(piece.around, stages[stage][i].name).loop;
             const Expr begun = simplify(steps * stages[stage][i].passes); // the rest fills no pass of the joined loop
             const Stmt rest = For::make(loop->name, loop->min + begun, loop->extent - begun, loop->for_type, loop->partition_policy,
                                         loop->device_api, loop->body);
-            all = Around(loop, Block::make(all, of_stage(stage, rest))).mutate(piece.around);
+            all = with_loop_replaced(piece.around, loop, Block::make(all, of_stage(stage, rest)));
             for (const Stmt &after : piece.after)
                 all = Block::make(all, of_stage(stage, after));
         }
@@ -306,11 +255,7 @@ Stmt PipelineRows::visit(const LetStmt *op) {
 }
 
 Stmt PipelineRows::visit(const For *op) {
-    const bool before = std::exchange(found, false);
-    const Stmt inner = IRMutator::visit(op);
-    const bool within = std::exchange(found, found || before);
-    if (within || op->for_type != ForType::Serial || !has_all(op->body, stages)) return inner;
-    found = true;
+    if (op->for_type != ForType::Serial || !has_all(op->body, stages)) return IRMutator::visit(op);
     const AllPieces pieces = by_stages(Pieces(op->body).all, stages);
     check_what_is_read(pieces, stages);
     const Expr row = Variable::make(Halide::Int(32), op->name), first = op->min, last = op->min + op->extent - 1;

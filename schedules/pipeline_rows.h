@@ -23,12 +23,12 @@ namespace attune::schedules {
  * one row, and that in a pass of the joined loop stages touch what they pass on at the same places. The first stage makes the last row
  * twice.
  *
- * Add it by Pipeline::add_custom_lowering_pass. It does nothing where no loop over rows has all of the stages' loops. Throws
- * Halide::CompileError where a stage stores what another reads before its loop along the row, or stores before the first such loop, where
- * the third reads what the first stores, or where a loop is in another or there more than once. */
+ * Add it by Pipeline::add_custom_lowering_pass. It does nothing where no loop over rows has all of the stages' loops, in no other loop and
+ * under no condition. Throws Halide::CompileError where a stage stores what another reads before its loop along the row, or stores before
+ * the first such loop, where the third reads what the first stores, or where a loop is there more than once. */
 class PipelineRows : public Halide::Internal::IRMutator {
 public:
-    /** A loop along the row, by what its name begins or ends with, and how many passes of it one of the joined loop makes. */
+    /** A loop along the row, by what its name begins with, and how many passes of it one of the joined loop makes. */
     struct Loop {
         std::string name;
         int passes;
@@ -44,8 +44,7 @@ protected:
 
 private:
     const Stages stages;
-    bool found = false; // in the statement just visited
-    Values names;       // bound around it
+    Values names; // bound around a statement
 };
 
 } // namespace attune::schedules

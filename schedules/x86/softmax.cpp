@@ -156,16 +156,17 @@ void pipeline_softmax(Halide::Pipeline pipeline, const dsl::Softmax &s, const Ma
     if (!can_pipeline(s.kind, machine)) return;
     const int chunks = 0; // the update that takes whole ones
     const int chunks_of_step = elements_per_step / wide_lanes(machine.float_lanes);
-    const std::string weights = loops_of(s.weight, pure_definition) + s.weight.args()[1].name();
+    const auto loops_over = [](const Func &f, const Var &var) { return loops_of(f, pure_definition) + var.name(); };
+    const Var i = s.result.args()[1], row = s.result.args()[2];
     const PipelineRows::Stage maximum = {{loops_of(s.lane_maximum, chunks), chunks_of_step}};
-    const PipelineRows::Stage weight = {{weights, elements_per_step / pipelined_lanes(s.result, machine.float_lanes)},
+    const PipelineRows::Stage weight = {{loops_over(s.weight, i), elements_per_step / pipelined_lanes(s.result, machine.float_lanes)},
                                         {loops_of(s.lane_sum, chunks), chunks_of_step}};
-    const PipelineRows::Stage result = {{"." + streamed_step.name(), 1}};
+    const PipelineRows::Stage result = {{loops_over(s.result, i) + "." + streamed_step.name(), 1}};
     pipeline.add_custom_lowering_pass(new PipelineRows({maximum, weight, result}));
-    const auto rows_of = [](const Func &f) { return PipelineRows::Loop{loops_of(f, pure_definition) + f.args().back().name(), 1}; };
-    pipeline.add_custom_lowering_pass(new PipelineRows({PipelineRows::Stage{rows_of(s.maximum)},
-                                                        {rows_of(s.weight), rows_of(s.sum), rows_of(s.finish)},
-                                                        {{"." + streamed_whole_row.name(), 1}}}));
+    const PipelineRows::Stage maxima = {{loops_over(s.maximum, row), 1}};
+    const PipelineRows::Stage weights = {{loops_over(s.weight, row), 1}, {loops_over(s.sum, row), 1}, {loops_over(s.finish, row), 1}};
+    const PipelineRows::Stage results = {{loops_over(s.result, row) + "." + row.name() + "." + streamed_whole_row.name(), 1}};
+    pipeline.add_custom_lowering_pass(new PipelineRows({maxima, weights, results}));
 }
 
 // Of each row of a block of columns, 256 bytes are read: whole cache lines that lie together. No tail is shifted inwards: y may be x, and

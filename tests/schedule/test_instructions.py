@@ -448,6 +448,7 @@ class Rounding(unittest.TestCase):
             self.assertGreater(len(rounding), 0)
             for loop in rounding:
                 self.assertFalse([mnemonic for mnemonic in loop if mnemonic.startswith(("vpsrld", "vpmovdw"))])
+                self.assertEqual(loop.count("vpaddd"), loop.count("vpcmpled"), "additions that make no mask of a row's end")
 
     def test_takes_one_instruction(self):
         for machine in ("x86-64-avx512_bf16", "x86-64-avx512_amx"):
