@@ -28,7 +28,7 @@ Expr finish_of(SoftmaxKind kind, const Expr &sum, const Halide::Type &type) {
 }
 
 Expr log_weight(const Expr &score, const Expr &maximum, const SoftmaxScale &scale) {
-    return half_below(score, maximum) * (2.0f / scale.temperature);
+    return half_below(score, reference_score(maximum)) * (2.0f / scale.temperature);
 }
 
 // An index that isn't past what there is.

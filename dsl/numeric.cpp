@@ -110,12 +110,26 @@ Expr exp2_half_to_bfloat16(const Expr &x) {
 Expr exp2_scaled_to_bfloat16(const Expr &x, const Expr &scale) { return exp2_half_to_bfloat16(x * scale - 0.5f); }
 
 Expr natural_log(const Expr &x) {
-    Expr infinity = Halide::Float(32).max();
-    Expr finite = strict_less(x, infinity) && strict_less(0.0f, x);
-    // Halide's logarithm takes a number's exponent from its bits, which a denormal's don't show.
-    Expr denormal = strict_less(x, 1.17549435e-38f);
-    Expr normal = select(denormal, x * 16777216.0f, x), shift = select(denormal, -16.6355323f, 0.0f); // 24 ln 2
-    Expr log = Halide::log(select(finite, normal, 1.0f)) + shift;
+    const Expr infinity = Halide::Float(32).max();
+    const Expr finite = strict_less(x, infinity) && strict_less(0.0f, x);
+    // A denormal's exponent doesn't show in its bits.
+    const int shift = 24, bits_of_three_quarters = 0x3f400000, mantissa = 23;
+    const Expr denormal = strict_less(x, 1.17549435e-38f);
+    const Expr normal = select(finite, select(denormal, x * float(1 << shift), x), 1.0f);
+    // x = 2^n (1 + f) with f in [-1/4, 1/2). With s = f / (2 + f), ln (1 + f) = 2 artanh s = f - (f^2 / 2 - s (f^2 / 2 + r)), where r is
+    // the series of artanh from s^2 on (FreeBSD's msun, e_logf.c): what is rounded is small beside f. What five terms leave out is less
+    // than 2^-31 of the logarithm.
+    const Expr bits = Halide::reinterpret<int32_t>(normal);
+    const Expr exponent = (bits - bits_of_three_quarters) >> mantissa;
+    const Expr f = strict_subtract(Halide::reinterpret<float>(bits - (exponent << mantissa)), 1.0f);
+    const Expr s = f / strict_add(f, 2.0f), s2 = strict_multiply(s, s), half = strict_multiply(strict_multiply(f, f), 0.5f);
+    const Expr r = strict_multiply(s2, horner(s2, {2.0f / 3, 2.0f / 5, 2.0f / 7, 2.0f / 9, 2.0f / 11}));
+    // The upper 16 bits of ln 2, whose products with exponents are exact, and the rest. Each step is strict: of a sum of two products, or
+    // of three numbers, LLVM would choose what to join, and not alike in all the places that a kernel takes a logarithm in.
+    const Expr n = Halide::cast<float>(exponent - select(denormal, shift, 0));
+    const Expr upper = strict_multiply(n, 0.693145751953125f), lower = strict_multiply(n, 1.42860677e-6f);
+    const Expr small = strict_add(strict_multiply(s, strict_add(half, r)), lower);
+    const Expr log = strict_subtract(upper, strict_subtract(strict_subtract(half, small), f));
     return select(finite, log, strict_equal(x, 0.0f), masked_score(), x);
 }
 

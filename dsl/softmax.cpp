@@ -34,15 +34,20 @@ Expr log_sum_exp(const Expr &maximum, const Expr &sum, const Expr &temperature) 
 
 // Where log2(e) / T is an ordinary float. Below, numbers that differ have quotients too far apart to share weight; above, T counts as this.
 SoftmaxScale::SoftmaxScale(const Expr &temperature)
-    : temperature(min(temperature, 1.2e38f)), base2(base2_scale(max(this->temperature, 1e-38f))) {}
-
-// Half the temperature isn't 0.
-Expr SoftmaxScale::below(const Expr &score, const Expr &maximum) const {
-    return half_below(score, maximum) / strict_multiply(max(temperature, 1e-44f), 0.5f);
+    : temperature(min(temperature, 1.2e38f)), base2(base2_scale(max(this->temperature, 1e-38f))) {
+    // 2 / T as two numbers, since of the smallest T it is more than a float can hold.
+    const Expr is_small = this->temperature < 0x1p-100f;
+    twice_inverse = select(is_small, 0x1p-29f, 2.0f) / this->temperature, rest = select(is_small, 0x1p30f, 1.0f);
 }
 
-Expr half_below(const Expr &score, const Expr &maximum) {
-    return strict_multiply(score, 0.5f) - strict_multiply(reference_score(maximum), 0.5f);
+// In this order: their product may be infinite, which a difference of 0 is not to be multiplied by.
+Expr SoftmaxScale::below(const Expr &score, const Expr &reference) const {
+    return strict_multiply(strict_multiply(half_below(score, reference), twice_inverse), rest);
+}
+
+// The difference is strict, too: else it may be taken before it is halved.
+Expr half_below(const Expr &score, const Expr &reference) {
+    return strict_subtract(strict_multiply(score, 0.5f), strict_multiply(reference, 0.5f));
 }
 
 Expr finished(SoftmaxKind kind, const Expr &sum) {
@@ -80,15 +85,26 @@ template <typename Join> void in_order(Func total, const Func &lanes, const Hali
     total(column, row) = join(total(column, row), lanes(column, left, row));
 }
 
-// What becomes of a row, whose score, weights and `finish` are there.
+// What is made of a row, whose maximum and sum are there, and of its elements by that.
+void declare_finish(Softmax &s, SoftmaxKind kind, const SoftmaxScale &scale) {
+    const Halide::Var column = s.score.args()[0], row = s.score.args()[2];
+    const Expr maximum = s.maximum(column, row), sum = cast<float>(s.sum(column, row));
+    if (kind == SoftmaxKind::softmax)
+        s.finish(column, row) = finished(kind, sum);
+    else if (kind == SoftmaxKind::log_softmax)
+        s.finish(column, row) = Halide::Tuple(finished(kind, sum), reference_score(maximum));
+    else
+        s.finish(column, row) = log_sum_exp(maximum, sum, scale.temperature);
+}
+
 void declare_result(Softmax &s, const SoftmaxInputs &in, const SoftmaxOptions &options, const SoftmaxScale &scale, const Expr &counts) {
     const Halide::Var column = s.score.args()[0], i = s.score.args()[1], row = s.score.args()[2];
-    const Expr finish = s.finish(column, row);
+    const Halide::FuncRef finish = s.finish(column, row);
     if (options.kind == SoftmaxKind::softmax)
         s.result(column, i, row) = as_type(in.type, select(counts, s.weight(column, i, row) * finish, 0.0f), options.shape.rounding);
     else if (options.kind == SoftmaxKind::log_softmax) {
-        const Expr below = scale.below(s.score(column, i, row), s.maximum(column, row));
-        s.result(column, i, row) = as_type(in.type, select(counts, below - finish, masked_score()), options.shape.rounding);
+        const Expr result = scale.below(s.score(column, i, row), finish[1]) - finish[0];
+        s.result(column, i, row) = as_type(in.type, select(counts, result, masked_score()), options.shape.rounding);
     } else
         s.result(column, i, row) = finish;
 }
@@ -111,7 +127,8 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     s.score(column, i, row) = select(counts, as_float(in.x(column, i, row)), masked_score());
 
     const auto larger = [](const Expr &a, const Expr &b) { return max(a, b); };
-    const auto added = [](const Expr &a, const Expr &b) { return a + b; };
+    // Strict: in what order, and whether a weight's last product goes into its sum, would be LLVM's choice, not alike in all loops.
+    const auto added = [](const Expr &a, const Expr &b) { return strict_add(a, b); };
     s.lane_maximum(column, lane, row) = masked_score();
     for (const RowChunk &chunk : s.chunks)
         s.lane_maximum(column, lane, row) = max(s.lane_maximum(column, lane, row), s.score(column, chunk.at, row));
@@ -132,13 +149,13 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     const Halide::Type sums = options.shape.sums;
     s.lane_sum(column, lane, row) = cast(sums, 0);
     for (const RowChunk &chunk : s.chunks)
-        s.lane_sum(column, lane, row) += cast(sums, chunk.counted(s.weight(column, chunk.at, row), 0.0f));
+        s.lane_sum(column, lane, row) =
+            added(s.lane_sum(column, lane, row), cast(sums, chunk.counted(s.weight(column, chunk.at, row), 0.0f)));
     s.sums = halved(s.lane_sum, "sum", options.shape, added);
-    in_order(s.sum, s.sums.empty() ? s.lane_sum : s.sums.back(), s.lanes, cast(sums, 0), added);
+    in_order(s.sum, s.sums.empty() ? s.lane_sum : s.sums.back(), s.lanes, cast(sums, 0),
+             [](const Expr &a, const Expr &b) { return a + b; });
 
-    Expr sum = cast<float>(s.sum(column, row));
-    s.finish(column, row) =
-        options.kind == SoftmaxKind::log_sum_exp ? log_sum_exp(maximum, sum, scale.temperature) : finished(options.kind, sum);
+    declare_finish(s, options.kind, scale);
     declare_result(s, in, options, scale, counts);
     return s;
 }

@@ -71,7 +71,8 @@ struct Softmax {
     Halide::Func lane_sum;             // (column, lane, row)
     std::vector<Halide::Func> sums;    // as maxima
     Halide::Func sum;                  // (column, row)
-    Halide::Func finish;               // (column, row): 1 / sum, ln sum or the log-sum-exp; 0 for the first two where sum is 0
+    Halide::Func finish;               // (column, row): 1 / sum, ln sum or the log-sum-exp; 0 for the first two where sum is 0. Beside ln
+                                       // sum what scores are taken relative to, so that elements need no maximum
     Halide::Func result;               // (column, i, row); of log_sum_exp the same for every i
     Halide::Expr extent;               // of i
     std::vector<RowChunk> chunks;      // over the row, `lanes` elements at a time: the stages of lane_maximum and lane_sum
@@ -99,12 +100,16 @@ struct SoftmaxScale {
     Halide::Expr base2;       // log2(e) / T
 
     explicit SoftmaxScale(const Halide::Expr &temperature);
-    /** How far the tempered score is below the tempered maximum. */
-    Halide::Expr below(const Halide::Expr &score, const Halide::Expr &maximum) const;
+    /** How far the tempered score is below the tempered reference_score(): half_below() times 2 / T. (A division would take a fifth of the
+     * time of log-softmax.) */
+    Halide::Expr below(const Halide::Expr &score, const Halide::Expr &reference) const;
+
+private:
+    Halide::Expr twice_inverse, rest; // their product is 2 / T
 };
 
-/** Half of how far the score is below the maximum: in range whatever the two are. */
-Halide::Expr half_below(const Halide::Expr &score, const Halide::Expr &maximum);
+/** Half of how far the score is below the reference_score(): in range whatever the two are. */
+Halide::Expr half_below(const Halide::Expr &score, const Halide::Expr &reference);
 
 /** What a sum of weights becomes: see Softmax::finish. Not of log-sum-exp. */
 Halide::Expr finished(SoftmaxKind kind, const Halide::Expr &sum);

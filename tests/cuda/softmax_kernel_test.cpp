@@ -29,13 +29,18 @@ protected:
         random.fill_normal(x, 2);
         return {kind(), x, axis};
     }
-    /** By every schedule, where the axis is contiguous: only then there are several. */
     void expect_right(const AxisProblem &p) const {
+        const std::vector<double> exact = along_axis_in_double(p);
+        expect_close(p, exact, twice_rounded(exact, along_axis_in_float(p), std::max(1.0, largest_magnitude(exact))), 0.2);
+    }
+    /** By every schedule, where the axis is contiguous: only then there are several. */
+    void expect_close(const AxisProblem &p, const std::vector<double> &exact, const Tolerance &tolerance, double finite_share) const {
         const bool rows = p.axis == static_cast<int>(p.x.extent.size()) - 1;
         for (const std::string &schedule : rows ? linked_schedules(GetParam()) : std::vector<std::string>{""})
-            expect_right(p, schedule);
+            expect_close(p, exact, tolerance, finite_share, schedule);
     }
-    void expect_right(const AxisProblem &p, const std::string &schedule) const {
+    void expect_close(const AxisProblem &p, const std::vector<double> &exact, const Tolerance &tolerance, double finite_share,
+                      const std::string &schedule) const {
         SCOPED_TRACE(std::to_string(p.x.extent[static_cast<size_t>(p.axis)]) + " along axis " + std::to_string(p.axis) + " " + schedule);
         Extents extents = p.x.extent;
         if (kind() == AxisKind::log_sum_exp) extents[static_cast<size_t>(p.axis)] = 1;
@@ -49,16 +54,14 @@ protected:
             if (kind() == AxisKind::log_sum_exp) return log_sum_exp(x, there, {p.temperature, p.axis, given, schedule});
             return softmax(x, there, {p.temperature, kind() == AxisKind::log_softmax, p.axis, given, schedule});
         });
-        const std::vector<double> exact = along_axis_in_double(p);
-        const Tolerance tolerance = twice_rounded(exact, along_axis_in_float(p), std::max(1.0, largest_magnitude(exact)));
-        EXPECT_TRUE(agrees(to_double(y), exact, tolerance, 0.2));
+        EXPECT_TRUE(agrees(to_double(y), exact, tolerance, finite_share));
         EXPECT_TRUE(y.canaries_intact());
         if (kind() == AxisKind::log_sum_exp) return;
         const Tensor<float> both = p.x.clone();
         run_into(memory, both.view(), [&](const TensorView &there) {
             return softmax(there, there, {p.temperature, kind() == AxisKind::log_softmax, p.axis, given, schedule});
         });
-        EXPECT_TRUE(agrees(to_double(both), exact, tolerance, 0.2)) << "in place";
+        EXPECT_TRUE(agrees(to_double(both), exact, tolerance, finite_share)) << "in place";
     }
 };
 INSTANTIATE_TEST_SUITE_P(Prebuilt, CudaAxis, ::testing::Values("softmax", "log_softmax", "log_sum_exp"),
@@ -87,6 +90,19 @@ TEST_P(CudaAxis, MasksTemperaturesAndInfinities) {
         random.fill_boolean(p.mask, 0.6);
         expect_right(p);
     }
+}
+
+TEST_P(CudaAxis, ExtremeTemperatures) {
+    for (int axis : {0, 1})
+        for (float temperature : {1e-45f, 1e-38f, 1e-25f, 1e30f, 3e38f}) {
+            AxisProblem p = problem({40, 35}, axis);
+            p.temperature = temperature;
+            std::vector<double> exact = along_axis_in_double(p);
+            for (double &value : exact)
+                value = static_cast<float>(value); // what a float can't hold is infinite
+            SCOPED_TRACE("temperature " + std::to_string(std::log10(temperature)));
+            expect_close(p, exact, {1e-6, 2, 0}, 0);
+        }
 }
 
 class CudaSoftmax : public SeededTest {};

@@ -29,12 +29,17 @@ TEST_P(AttentionPositions, RotaryWhereverQueriesStand) {
 }
 
 TEST_P(AttentionPositions, PositionsGivenOneByOne) {
-    AttentionProblem p = problem(5, 9);
+    AttentionProblem p = problem(35, 41, 2, 4, 2);
     p.rotary = Rotary{true, 10000, 0};
-    p.positions = {3, 0, 11, 3, 7}, p.key_positions = {8, 7, 6, 5, 4, 3, 2, 1, 0};
+    for (int64_t token = 0; token < 35; token++)
+        p.positions.push_back(token * token % 12);
+    for (int64_t token = 41; token > 0; token--)
+        p.key_positions.push_back(token - 1);
     expect_right(p);
-    p = problem(5, 5);
-    p.rotary = Rotary{}, p.positions = {0, 1, 0, 1, 2}; // of queries and keys
+    p = problem(37, 37, 2, 4, 2);
+    p.rotary = Rotary{};
+    for (int64_t token = 0; token < 37; token++)
+        p.positions.push_back(token % 5); // of queries and keys
     expect_right(p);
 }
 

@@ -153,6 +153,7 @@ protected:
         put(3, x.columns - 1, infinity), put(4, x.columns / 2, not_a_number);
         return x;
     }
+    bool is_softmax() const { return std::string_view(GetParam().operation).find("softmax") != std::string_view::npos; }
     Rows numbers() { return pipelined_bytes() > 0 ? special() : normal(); }
     int64_t output_bytes() const {
         const StreamCase &c = GetParam();
@@ -162,23 +163,21 @@ protected:
      * Those that lie apart go by a pipeline alone. */
     int64_t streamed_bytes() const {
         const StreamCase &c = GetParam();
-        const bool is_softmax = std::string_view(c.operation).find("softmax") != std::string_view::npos;
         const bool by_memory = has_avx512() || (c.type == ATTUNE_F32 && std::string_view(attune_cpu_class()) == "avx2");
         const bool short_ones = (by_memory && c.padding == 0) || pipelined_bytes() > 0;
-        return !is_softmax || c.columns >= 2048 || short_ones ? output_bytes() : 0;
+        return !is_softmax() || c.columns >= 2048 || short_ones ? output_bytes() : 0;
     }
     /** What is written so by a pipeline: rows of whole lines, each of which begins one. */
     int64_t pipelined_bytes() const {
         const StreamCase &c = GetParam();
         const bool are_lines = c.columns % 32 == 0 && c.padding % 32 == 0 && c.first == 0;
         const bool is_long = c.columns >= (c.type == ATTUNE_F32 ? 64 : 128);
-        const bool is_one = std::string_view(c.operation) == "softmax" && are_lines && is_long && has_avx512();
+        const bool is_one = is_softmax() && are_lines && is_long && has_avx512();
         return pipelines_rows && is_one ? output_bytes() : 0;
     }
     /** That this is written by the function for whole lines, which writes heads of rotary embedding that take turns, too. */
     void expect_pipelined() const {
-        const bool is_softmax = std::string_view(GetParam().operation).find("softmax") != std::string_view::npos;
-        if (is_softmax) {
+        if (is_softmax()) {
             EXPECT_EQ(in_lines, pipelined_bytes());
         }
     }
@@ -253,6 +252,8 @@ INSTANTIATE_TEST_SUITE_P(
         StreamCase{"softmax", ATTUNE_BF16, 2, 2950, 1504, 0, 0}, StreamCase{"softmax", ATTUNE_F32, 2, 16500, 128, 0, 0},
         StreamCase{"softmax", ATTUNE_F32, 2, 22001, 96, 32, 0}, StreamCase{"softmax", ATTUNE_BF16, 2, 20003, 224, 0, 0},
         StreamCase{"softmax", ATTUNE_F16, 2, 33001, 160, 0, 0}, StreamCase{"softmax", ATTUNE_F16, 2, 2150, 2112, 0, 0},
+        StreamCase{"log_softmax", ATTUNE_F32, 2, 22003, 96, 0, 0}, StreamCase{"log_softmax", ATTUNE_F32, 2, 1021, 2080, 32, 0},
+        StreamCase{"log_softmax", ATTUNE_BF16, 2, 20003, 224, 0, 0}, StreamCase{"log_softmax", ATTUNE_F16, 2, 2150, 2112, 0, 0},
         StreamCase{"rotary_half", ATTUNE_F32, 8, 4400, 126, 2, 3}, StreamCase{"rotary_half", ATTUNE_F32, 8, 4200, 128, 0, 0},
         StreamCase{"rotary_interleaved", ATTUNE_F32, 8, 5500, 98, 1, 1}, StreamCase{"rotary_half", ATTUNE_BF16, 16, 4300, 130, 3, 1},
         StreamCase{"rotary_interleaved", ATTUNE_F16, 16, 5800, 94, 0, 5}, StreamCase{"rotary_half", ATTUNE_F32, 7, 5000, 128, 0, 16},
