@@ -117,8 +117,8 @@ Expr natural_log(const Expr &x) {
     const Expr denormal = strict_less(x, 1.17549435e-38f);
     const Expr normal = select(finite, select(denormal, x * float(1 << shift), x), 1.0f);
     // x = 2^n (1 + f) with f in [-1/4, 1/2). With s = f / (2 + f), ln (1 + f) = 2 artanh s = f - (f^2 / 2 - s (f^2 / 2 + r)), where r is
-    // the series of artanh from s^2 on (FreeBSD's msun, e_logf.c): what is rounded is small beside f. What five terms leave out is less
-    // than 2^-31 of the logarithm.
+    // the series of 2 artanh(s) / s from s^2 on (FreeBSD's msun, e_logf.c): what is rounded is small beside f. What five terms leave out is
+    // less than 2^-31 of the logarithm.
     const Expr bits = Halide::reinterpret<int32_t>(normal);
     const Expr exponent = (bits - bits_of_three_quarters) >> mantissa;
     const Expr f = strict_subtract(Halide::reinterpret<float>(bits - (exponent << mantissa)), 1.0f);

@@ -51,7 +51,8 @@ Halide::Expr exp2_half_to_bfloat16(const Halide::Expr &x);
  * value, relative. 1 for 0, exactly 0 below 2^-126, NaN for NaN. */
 Halide::Expr exp2_scaled_to_bfloat16(const Halide::Expr &x, const Halide::Expr &scale);
 
-/** ln x for x >= 0, in f32, within 1 ulp, and the same bits wherever a kernel takes it: -inf for 0, +inf for +inf, NaN for NaN. */
+/** ln x for x >= 0, in f32, within 1 ulp: -inf for 0, +inf for +inf, NaN for NaN. On a CPU the same bits wherever a kernel takes it (for
+ * GPUs LLVM joins what is strict, too). */
 Halide::Expr natural_log(const Halide::Expr &x);
 
 /** A cap c > 0 and 1 / c, both normal numbers. */

@@ -152,6 +152,7 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
         s.lane_sum(column, lane, row) =
             added(s.lane_sum(column, lane, row), cast(sums, chunk.counted(s.weight(column, chunk.at, row), 0.0f)));
     s.sums = halved(s.lane_sum, "sum", options.shape, added);
+    // In a loop LLVM keeps the order; CUDA's schedules split this sum, by rfactor(), which strict ones don't have.
     in_order(s.sum, s.sums.empty() ? s.lane_sum : s.sums.back(), s.lanes, cast(sums, 0),
              [](const Expr &a, const Expr &b) { return a + b; });
 

@@ -10,11 +10,12 @@ namespace attune::runtime {
 /** The part of a row that is streamed at once. */
 struct StreamedPart {
     bool begins, ends; // the row
-    const char *next;  // what will be read later: as much of it is asked for
+    const char *next;  // what will be read later, of which as much is asked for, or nullptr
     bool next_is_far;  // into the second-level cache alone
 };
 
 inline void ask_for(const StreamedPart &part, int64_t at) {
+    if (!part.next) return;
     part.next_is_far ? __builtin_prefetch(part.next + at, 0, 2) : __builtin_prefetch(part.next + at);
 }
 
@@ -42,13 +43,15 @@ template <typename CopyLine> void stream(char *to, char *from, int64_t bytes, co
 
 /** Copies `bytes` bytes of a row to an even address, whole lines past the caches, which are not read before. Where the row goes on, `bytes`
  * is a multiple of a line, and what makes no whole line is moved to before `from`, where the next part's call finds it. So 64 bytes before
- * `from` and after its end belong to the buffer. Other threads see what was written after attune_stream_end(). The second is for CPUs with
- * AVX-512, in whose queue of stores a line takes one place of four. */
+ * `from` and after its end belong to the buffer. `next`, if it isn't NULL, is what will be read later, of which as much is asked for. Other
+ * threads see what was written after attune_stream_end(). The second is for CPUs with AVX-512, in whose queue of stores a line takes one
+ * place of four. */
 extern "C" int attune_stream(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far);
 extern "C" int attune_stream_avx512(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far);
 
-/** The same for what begins a line and is all of its stream, with nothing asked for. */
-extern "C" int attune_stream_lines_avx512(char *to, const char *from, int64_t bytes);
+/** The same for what begins a line and is all of its stream. What is asked for, if `next` isn't NULL, comes no nearer than the second-level
+ * cache. */
+extern "C" int attune_stream_lines_avx512(char *to, const char *from, int64_t bytes, const char *next);
 
 /** From how many bytes on an output is written past the caches: half of what the last-level cache holds, for an output and its input, and
  * 32 MiB at most, as a process can't count on all of a cache that many share. */
@@ -56,6 +59,11 @@ extern "C" int64_t attune_least_streamed_bytes();
 
 /** How many bytes ahead of a row that is streamed what is read for later ones is asked for. */
 extern "C" int32_t attune_streamed_bytes_ahead();
+
+/** How many heads of rotary embedding take turns, and how many parts ahead of theirs what is read for later ones is asked for; 0: it isn't.
+ */
+extern "C" int32_t attune_streamed_heads_in_turn();
+extern "C" int32_t attune_streamed_parts_ahead();
 
 /** Whether rows that are streamed are pipelined (schedules/pipeline_rows.h): on Intel's CPUs. */
 extern "C" int32_t attune_pipelines_rows();

@@ -42,10 +42,13 @@ extern "C" int attune_stream_avx512(char *to, char *from, int64_t bytes, int beg
     return 0;
 }
 
-extern "C" int attune_stream_lines_avx512(char *to, const char *from, int64_t bytes) {
+extern "C" int attune_stream_lines_avx512(char *to, const char *from, int64_t bytes, const char *next) {
+    const attune::runtime::StreamedPart part = {true, true, next, true};
     int64_t at = 0;
-    for (; at + 64 <= bytes; at += 64)
+    for (; at + 64 <= bytes; at += 64) {
+        ask_for(part, at);
         CopyLine()(to + at, from + at);
+    }
     if (at < bytes) std::memcpy(to + at, from + at, static_cast<size_t>(bytes - at));
     return 0;
 }

@@ -37,6 +37,8 @@ constexpr int least_bytes_per_part = 512, bytes_on_a_page = 2 * least_bytes_per_
 const Halide::Var streamed_run("streamed_run"), streamed_rows("streamed_rows");
 const Halide::Var streamed_in_part("streamed_in_part"), streamed_in_turn("streamed_in_turn"), streamed_part("streamed_part");
 
+Expr streamed_parts_ahead() { return Call::make(Halide::Int(32), "attune_streamed_parts_ahead", {}, Call::PureExtern); }
+
 int elements_per_run(const Halide::Type &type) { return bytes_per_run / type.bytes(); }
 
 // Where a statement first stores to one buffer, and where it first loads from another. Its loops and names on the way there are put in.
@@ -185,6 +187,7 @@ private:
         return max(1, (Variable::make(Halide::Int(32), all_ahead()) + elements - 1) / max(1, elements));
     }
     std::string all_ahead() const { return output + ".elements_ahead"; }
+    std::string parts_ahead() const { return output + ".parts_ahead"; }
     std::string rows_ahead() const { return output + ".rows_ahead"; }
     std::string next_is_far() const { return output + ".next_is_far"; }
 
@@ -201,6 +204,14 @@ private:
                        substituted({within, names.end()}, first.load));
         return address(reads.input, at, first.type);
     }
+
+    // Where that is read of which a part is made that comes as many later in its stream as the runtime says, or nothing where it says 0.
+    Expr next_in_turn(const FirstAccess &first, const Expr &elements) const {
+        if (!first.load.defined()) return {};
+        const Expr ahead = Variable::make(Halide::Int(32), parts_ahead());
+        return select(ahead > 0, address(reads.input, first.load + ahead * elements, first.type), nothing());
+    }
+    static Expr nothing() { return Halide::reinterpret(Halide::Handle(), Expr(uint64_t(0))); }
 
     // What is stored to a buffer before it is streamed.
     enum class Part { run, step, row, whole_row, rows, in_turn, in_part };
@@ -252,7 +263,8 @@ private:
         const Expr passes = StoringPasses(loop).count(), ahead = passes_ahead(loop->extent * row);
         if (part == Part::rows) return {passes * row, all, all, next(first, around, ahead), far};
 
-        if (part == Part::in_turn) return {passes * row, all, all, {}, 0};
+        // Other parts take their turns before the next of this stream: none is near that isn't asked for.
+        if (part == Part::in_turn) return {passes * row, all, all, next_in_turn(first, passes * row), 1};
 
         // A part ends its stream where the next one would store nothing. What the stream reads later lies further on, parts of it or not.
         const For *parts = loops.back().loop;
@@ -283,9 +295,9 @@ private:
         const Expr begin = is_short(part) ? Variable::make(Halide::Int(32), begin_of(scratch)) + line : line;
         const Expr from = address(scratch, begin, element);
         const Expr to = address(output, at, element), bytes = s.count * element.bytes();
-        const Stmt on = by_lines && begins_line(part)
-                            ? call("attune_stream_lines_avx512", {to, from, bytes})
-                            : call(function, {to, from, bytes, flag(s.begins), flag(s.ends), s.next.defined() ? s.next : from, s.far});
+        const Expr next = s.next.defined() ? s.next : nothing();
+        const Stmt on = by_lines && begins_line(part) ? call("attune_stream_lines_avx512", {to, from, bytes, next})
+                                                      : call(function, {to, from, bytes, flag(s.begins), flag(s.ends), next, s.far});
         const Stmt there = LetStmt::make(index, first.store, Block::make(Redirect(output, scratch, at - begin).mutate(body), on));
         return are_rows(part) ? IfThenElse::make(s.count > 0, there) : there;
     }
@@ -335,6 +347,7 @@ private:
         streams = false;
         const Expr row = row_elements();
         const Expr far = reads.once ? row % (bytes_per_line / element.bytes()) == 0 : row > most_bytes_near / element.bytes();
+        if (stmt_uses_var(all, parts_ahead())) all = LetStmt::make(parts_ahead(), streamed_parts_ahead(), all);
         all = LetStmt::make(next_is_far(), select(far, 1, 0), all);
         all = LetStmt::make(rows_ahead(), max(1, Variable::make(Halide::Int(32), all_ahead()) / row), all);
         return LetStmt::make(all_ahead(), elements_ahead(), all);
@@ -394,6 +407,10 @@ Expr begins_lines(const Halide::Func &output, const std::vector<int> &axes) {
         begins = begins && buffer.dim(axis).stride() % (bytes_per_line / output.type().bytes()) == 0;
     return begins;
 }
+
+Expr heads_in_turn() { return Call::make(Halide::Int(32), "attune_streamed_heads_in_turn", {}, Call::PureExtern); }
+
+Expr asks_in_turn() { return streamed_parts_ahead() > 0; }
 
 Expr pipelines_rows() { return Call::make(Halide::Int(32), "attune_pipelines_rows", {}, Call::PureExtern) != 0; }
 

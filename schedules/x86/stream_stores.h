@@ -35,8 +35,14 @@ void stream_rows(Halide::Stage stage, const Halide::Var &row);
 /** Sends rows past the caches by parts of a stream, each of rows_of_lines() but a stream's last: `row` is the loop over a part's, `part`,
  * around it, that over a stream's parts. */
 void stream_parts(Halide::Stage stage, const Halide::Var &row, const Halide::Var &part);
-/** Sends rows_of_lines() past the caches at once, which begin a line, in turn with others far away: nothing is asked for. */
+/** Sends rows_of_lines() past the caches at once, which begin a line, in turn with those of other streams. In x, too, the next ones of each
+ * stream follow. */
 void stream_rows_in_turn(Halide::Stage stage, const Halide::Var &row);
+
+/** How many heads take turns on this CPU, as the runtime's attune_streamed_heads_in_turn() says, and whether their next rows are asked for,
+ * as attune_streamed_parts_ahead() does. */
+Halide::Expr heads_in_turn();
+Halide::Expr asks_in_turn();
 
 /** How many rows of an output, one after the other without gaps, are whole lines, and enough of them. */
 Halide::Expr rows_of_lines(const Halide::Func &output);

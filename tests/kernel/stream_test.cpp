@@ -14,6 +14,11 @@ namespace {
 std::atomic<int64_t> streamed, streamed_in_lines_of_avx512, in_lines;
 std::atomic<int64_t> least_streamed; // whatever the machine's caches hold
 int32_t bytes_ahead = 8192;          // whatever the machine is
+struct Turns {
+    int32_t heads, parts_ahead;
+};
+constexpr Turns intels = {8, 1}, others = {4, 0};
+Turns turns = intels;
 bool pipelines_rows = true;
 std::vector<const char *> *places; // where to, if somebody asks, of one thread
 std::vector<const char *> *asked;  // and what for meanwhile
@@ -26,12 +31,14 @@ void note(const char *to, int64_t bytes, const char *next) {
 extern "C" {
 int attune_stream(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far);
 int attune_stream_avx512(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far);
-int attune_stream_lines_avx512(char *to, const char *from, int64_t bytes);
+int attune_stream_lines_avx512(char *to, const char *from, int64_t bytes, const char *next);
 decltype(attune_stream) __real_attune_stream, __real_attune_stream_avx512;
 decltype(attune_stream_lines_avx512) __real_attune_stream_lines_avx512;
 
 int64_t __wrap_attune_least_streamed_bytes() { return least_streamed; }
 int32_t __wrap_attune_streamed_bytes_ahead() { return bytes_ahead; }
+int32_t __wrap_attune_streamed_heads_in_turn() { return turns.heads; }
+int32_t __wrap_attune_streamed_parts_ahead() { return turns.parts_ahead; }
 int32_t __wrap_attune_pipelines_rows() { return pipelines_rows ? 1 : 0; }
 int __wrap_attune_stream(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far) {
     streamed += bytes;
@@ -43,10 +50,10 @@ int __wrap_attune_stream_avx512(char *to, char *from, int64_t bytes, int begins,
     note(to, bytes, next);
     return __real_attune_stream_avx512(to, from, bytes, begins, ends, next, next_is_far);
 }
-int __wrap_attune_stream_lines_avx512(char *to, const char *from, int64_t bytes) {
+int __wrap_attune_stream_lines_avx512(char *to, const char *from, int64_t bytes, const char *next) {
     streamed += bytes, streamed_in_lines_of_avx512 += bytes, in_lines += bytes;
-    note(to, bytes, nullptr);
-    return __real_attune_stream_lines_avx512(to, from, bytes);
+    note(to, bytes, next);
+    return __real_attune_stream_lines_avx512(to, from, bytes, next);
 }
 }
 
@@ -112,7 +119,7 @@ bool has_avx512() { return std::string_view(attune_cpu_class()).substr(0, 6) == 
 
 class Streams : public SeededTestWithParam<StreamCase> {
 protected:
-    void SetUp() override { least_streamed = int64_t{16} << 20, pipelines_rows = true; }
+    void SetUp() override { least_streamed = int64_t{16} << 20, pipelines_rows = true, turns = intels; }
     Status run(const TensorView &x, const TensorView &y, int32_t threads = 1) const {
         const std::string_view operation = GetParam().operation;
         Call call(threads);
@@ -192,7 +199,8 @@ TEST_P(Streams, GiveTheBitsOfRowsThatStayInTheCaches) {
     ASSERT_TRUE(run(x.heads(half, c.heads - half), few.heads(half, c.heads - half)).ok());
     EXPECT_EQ(streamed, 0);
 
-    for (int32_t threads : {1, 3}) {
+    for (const auto &[threads, of_cpu] : {std::pair(1, intels), {3, intels}, {2, others}}) {
+        turns = of_cpu;
         streamed = streamed_in_lines_of_avx512 = in_lines = 0;
         std::fill(all.lines.begin(), all.lines.end(), untouched);
         ASSERT_TRUE(run(x.heads(0, c.heads), all.heads(0, c.heads), threads).ok());
@@ -277,40 +285,73 @@ INSTANTIATE_TEST_SUITE_P(
                                : "");
     });
 
-/** Where rotary embedding of f32 streams to, in units of a row, from x on. */
-std::vector<int64_t> streamed_rows(int64_t heads, int64_t rows, int64_t columns, int64_t first, int64_t least = 0) {
+/** Rows that rotary embedding of f32 streams, counted from the first of y on, and which of x it asks for meanwhile. */
+struct StreamedRows {
+    static constexpr int64_t none = -1;
+    std::vector<int64_t> written, asked_for;
+};
+StreamedRows streamed_rows(int64_t heads, int64_t rows, int64_t columns, int64_t first, int64_t least = 0) {
     Rows x({"rotary_half", ATTUNE_F32, heads, rows, columns, 0, first});
     std::fill(x.lines.begin(), x.lines.end(), Line{});
     Rows y = x;
-    std::vector<const char *> to;
-    least_streamed = least, places = &to;
+    std::vector<const char *> to, next;
+    least_streamed = least, places = &to, asked = &next;
     Call call(1);
     EXPECT_TRUE(rotary(x.heads(0, heads), y.heads(0, heads), {}, &call).ok());
-    places = nullptr;
-    std::vector<int64_t> streamed;
+    places = asked = nullptr;
+    StreamedRows found;
     for (const char *place : to)
-        streamed.push_back((place - y.row(0, 0)) / (columns * 4));
-    return streamed;
+        found.written.push_back((place - y.row(0, 0)) / (columns * 4));
+    for (const char *place : next)
+        found.asked_for.push_back(place ? (place - x.row(0, 0)) / (columns * 4) : StreamedRows::none);
+    return found;
 }
 
-// Hardware sees them coming, and each row of the table is read once for four of them.
-TEST(StreamedHeads, OfManyTokensTakeTurns) {
-    const std::vector<int64_t> rows = streamed_rows(7, 512, 128, 0); // by 256 tokens, of four heads and of three
-    ASSERT_EQ(rows.size(), 7 * 512);
-    for (int64_t i = 0; i < 4 * 512; i++)
-        ASSERT_EQ(rows[static_cast<size_t>(i)], i % 4 * 512 + i / 4);
-    for (int64_t i = 0; i < 3 * 512; i++)
-        ASSERT_EQ(rows[static_cast<size_t>(4 * 512 + i)], (4 + i % 3) * 512 + i / 3);
+class StreamedHeads : public ::testing::Test {
+protected:
+    void SetUp() override { turns = others; }
+};
+
+// Each row of the table is read once for a few of them.
+TEST_F(StreamedHeads, OfManyTokensTakeTurns) {
+    for (int32_t in_turn : {4, 7}) {
+        turns.heads = in_turn;
+        std::vector<int64_t> expected; // by 256 tokens, which the table stays near for; of four heads and of three, or of seven
+        for (int64_t token : {0, 256})
+            for (int64_t head = 0; head < 7; head += in_turn)
+                for (int64_t i = 0; i < 256; i++)
+                    for (int64_t turn = head; turn < std::min<int64_t>(head + in_turn, 7); turn++)
+                        expected.push_back(turn * 512 + token + i);
+        EXPECT_EQ(streamed_rows(7, 512, 128, 0).written, expected) << in_turn;
+    }
 }
 
-TEST(StreamedHeads, OfMoreTokensThanATableHasGoInEqualShares) {
+TEST_F(StreamedHeads, AskForAsManyPartsAheadAsTheRuntimeSays) {
+    for (int32_t ahead : {0, 1, 3}) {
+        turns.parts_ahead = ahead;
+        const StreamedRows rows = streamed_rows(7, 512, 128, 0);
+        ASSERT_EQ(rows.asked_for.size(), rows.written.size());
+        for (size_t i = 0; i < rows.written.size(); i++)
+            ASSERT_EQ(rows.asked_for[i], ahead > 0 ? rows.written[i] + ahead : StreamedRows::none) << i;
+    }
+}
+
+// Their halves are seen by the hardware only one head after the other, unless they are asked for.
+TEST_F(StreamedHeads, OfLongRowsTakeTurnsWhereTheyAreAskedFor) {
+    for (int32_t ahead : {0, 1}) {
+        turns.parts_ahead = ahead;
+        EXPECT_EQ(streamed_rows(2, 512, 256, 0).written[1], ahead > 0 ? 512 : 1);
+    }
+}
+
+TEST_F(StreamedHeads, OfMoreTokensThanATableHasGoInEqualShares) {
     const int64_t tokens = 8200, least = 8 * (tokens / 3) * 128 * 4; // a table has 8192
-    EXPECT_EQ(streamed_rows(8, tokens, 128, 0, least).size(), 8 * tokens);
+    EXPECT_EQ(streamed_rows(8, tokens, 128, 0, least).written.size(), 8 * tokens);
 }
 
 // What a part leaves of a line is written with the next.
-TEST(StreamedHeads, ThatBeginWithinALineFollowOneAnother) {
-    const std::vector<int64_t> rows = streamed_rows(3, 600, 128, 4);
+TEST_F(StreamedHeads, ThatBeginWithinALineFollowOneAnother) {
+    const std::vector<int64_t> rows = streamed_rows(3, 600, 128, 4).written;
     ASSERT_EQ(rows.size(), 3 * 600);
     for (int64_t i = 0; i < 3 * 600; i++)
         ASSERT_EQ(rows[static_cast<size_t>(i)], i);
@@ -356,7 +397,7 @@ TEST(StreamsOfTheRuntime, CopyPartsThatBeginALine) {
         char *numbers = from.front().bytes.data();
         for (size_t i = 0; i < bytes; i++)
             numbers[i] = static_cast<char>(i % 251);
-        attune_stream_lines_avx512(to.front().bytes.data(), numbers, static_cast<int64_t>(bytes));
+        attune_stream_lines_avx512(to.front().bytes.data(), numbers, static_cast<int64_t>(bytes), bytes % 4 == 0 ? numbers : nullptr);
         std::fill(numbers + bytes, numbers + from.size() * sizeof(Line), '\xff');
         ASSERT_EQ(std::memcmp(from.data(), to.data(), to.size() * sizeof(Line)), 0) << bytes << " bytes";
     }

@@ -18,6 +18,8 @@
 
 /** Compiled in the process, kernels find the runtime's functions here: nothing is streamed. */
 extern "C" int64_t attune_least_streamed_bytes() { return std::numeric_limits<int64_t>::max(); }
+extern "C" int32_t attune_streamed_heads_in_turn() { return 4; }
+extern "C" int32_t attune_streamed_parts_ahead() { return 0; }
 extern "C" int32_t attune_pipelines_rows() { return 0; }
 
 namespace attune::test::function_schedule_test {

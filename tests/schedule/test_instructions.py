@@ -420,7 +420,8 @@ class Streams(unittest.TestCase):
                     asks = {"attune_streamed_bytes_ahead"} if "norm" in kernel else set() # rows that are read twice
                     lines = {"attune_stream_lines_avx512"} if machine == "x86-64-avx512" and "norm" not in kernel else set()
                     pipelines = {"attune_pipelines_rows"} if machine == "x86-64-avx512" and "softmax" in kernel else set()
-                    self.assertEqual(calls, {function, "attune_stream_end", "attune_least_streamed_bytes"} | asks | lines | pipelines)
+                    turns = {"attune_streamed_heads_in_turn", "attune_streamed_parts_ahead"} if "rotary" in kernel else set()
+                    self.assertEqual(calls, {function, "attune_stream_end", "attune_least_streamed_bytes"} | asks | lines | pipelines | turns)
 
     def test_of_softmax_read_weigh_and_write_in_one_loop(self):
         """Maxima of the next row, exponentials of this and stores of the row before: short rows in turn, and longer ones' steps."""
