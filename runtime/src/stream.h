@@ -60,8 +60,7 @@ extern "C" int64_t attune_least_streamed_bytes();
 /** How many bytes ahead of a row that is streamed what is read for later ones is asked for. */
 extern "C" int32_t attune_streamed_bytes_ahead();
 
-/** How many heads of rotary embedding take turns, and how many parts ahead of theirs what is read for later ones is asked for; 0: it isn't.
- */
+/** How many heads of rotary embedding take turns, and how many parts ahead of its own what each reads is asked for; 0: it isn't. */
 extern "C" int32_t attune_streamed_heads_in_turn();
 extern "C" int32_t attune_streamed_parts_ahead();
 

@@ -94,14 +94,11 @@ TEST_P(CudaAxis, MasksTemperaturesAndInfinities) {
 
 TEST_P(CudaAxis, ExtremeTemperatures) {
     for (int axis : {0, 1})
-        for (float temperature : {1e-45f, 1e-38f, 1e-25f, 1e30f, 3e38f}) {
+        for (float temperature : extreme_temperatures) {
             AxisProblem p = problem({40, 35}, axis);
             p.temperature = temperature;
-            std::vector<double> exact = along_axis_in_double(p);
-            for (double &value : exact)
-                value = static_cast<float>(value); // what a float can't hold is infinite
             SCOPED_TRACE("temperature " + std::to_string(std::log10(temperature)));
-            expect_close(p, exact, {1e-6, 2, 0}, 0);
+            expect_close(p, along_axis_rounded_once(p), {1e-6, 2, 0}, 0);
         }
 }
 

@@ -185,13 +185,10 @@ TEST_P(AxisTest, Temperatures) {
 
 TEST_P(AxisTest, ExtremeTemperatures) {
     for (int axis = 0; axis < 2; axis++)
-        for (float temperature : {1e-45f, 1e-38f, 1e-25f, 1e30f, 3e38f}) {
+        for (float temperature : extreme_temperatures) {
             AxisProblem p = problem({40, 35}, axis);
             p.temperature = temperature;
-            std::vector<double> exact = along_axis_in_double(p);
-            for (double &value : exact)
-                value = static_cast<float>(value); // what a float can't hold is infinite
-            EXPECT_TRUE(agrees(run(p), exact, {1e-6, 2, 0}, 0)) << "temperature " << temperature;
+            EXPECT_TRUE(agrees(run(p), along_axis_rounded_once(p), {1e-6, 2, 0}, 0)) << "temperature " << temperature;
         }
 }
 

@@ -87,6 +87,13 @@ template <typename Real> std::vector<double> along_axis_in(const AxisProblem &p)
 std::vector<double> along_axis_in_double(const AxisProblem &problem) { return along_axis_in<double>(problem); }
 std::vector<double> along_axis_in_float(const AxisProblem &problem) { return along_axis_in<float>(problem); }
 
+std::vector<double> along_axis_rounded_once(const AxisProblem &problem) {
+    std::vector<double> exact = along_axis_in_double(problem);
+    for (double &value : exact)
+        value = static_cast<float>(value);
+    return exact;
+}
+
 std::vector<double> softmax_in_double(const Tensor<float> &x, float temperature, bool log) {
     return softmax_in<double>(x, temperature, log);
 }

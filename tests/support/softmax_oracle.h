@@ -27,4 +27,9 @@ struct AxisProblem {
 std::vector<double> along_axis_in_double(const AxisProblem &problem);
 std::vector<double> along_axis_in_float(const AxisProblem &problem);
 
+/** Temperatures whose inverses, or quotients of ordinary numbers by them, a float may not hold, and the answer then: that in float64, each
+ * number of it rounded to f32, infinite where that is too small. */
+constexpr float extreme_temperatures[] = {1e-45f, 1e-38f, 1e-25f, 1e30f, 3e38f};
+std::vector<double> along_axis_rounded_once(const AxisProblem &problem);
+
 } // namespace attune::test
