@@ -72,25 +72,33 @@ std::vector<float> coefficients_of_exp2(const Halide::Type &type) {
     return {1.0f, 0.693146706f, 0.24022229f, 0.0555108637f, 0.00967212487f, 0.00131642714f};
 }
 
+// Adding 1.5 * 2^23 rounds to a whole number n, which then sits in the low bits: no conversion instruction is needed, and the same bits,
+// shifted, are 2^n (127 is the exponent's bias).
+constexpr float round_shift = 12582912.0f + 127.0f, lowest_exponent = -125.0f;
+
+// 2^(n + f) of `shifted`, which is n + round_shift, and 2^f. The product, and not an addition to the bits, keeps every NaN a NaN.
+Expr power_of_parts(const Expr &shifted, const Expr &power_of_fraction, float units = 1) {
+    const Expr whole = Halide::reinterpret<float>(Halide::reinterpret<int32_t>(shifted) << 23);
+    return select(strict_less(shifted, (round_shift + lowest_exponent) / units), 0.0f, power_of_fraction * whole);
+}
+
 // 2^(units x) for x <= 0, by the coefficients of 2^f; `units` is a power of 2.
 Expr power_of_2(const Expr &x, float units, std::vector<float> coefficients) {
-    // Adding 1.5 * 2^23 rounds to a whole number, which then sits in the low bits: no conversion instruction is needed, and the
-    // same bits, shifted, are 2^n (127 is the exponent's bias). The product, and not an addition to the bits, keeps every NaN a NaN.
-    const float round_shift = (12582912.0f + 127.0f) / units, lowest = -125.0f / units;
-    Expr shifted = x + round_shift;
-    Expr fraction = x - strict_subtract(shifted, round_shift);
+    Expr shifted = x + round_shift / units;
+    Expr fraction = x - strict_subtract(shifted, round_shift / units);
     float power_of_units = 1;
     for (float &coefficient : coefficients)
         coefficient *= power_of_units, power_of_units *= units;
-    Expr power = horner(fraction, coefficients);
-    Expr whole = Halide::reinterpret<float>(Halide::reinterpret<int32_t>(shifted) << 23);
-    return select(strict_less(shifted, round_shift + lowest), 0.0f, power * whole);
+    return power_of_parts(shifted, horner(fraction, coefficients), units);
 }
 
 } // namespace
 
-Expr exp2_scaled(const Expr &x, const Expr &scale, const Halide::Type &type) {
-    return power_of_2(x * scale, 1, coefficients_of_exp2(type));
+Expr exp2_scaled(const Expr &x, const Expr &scale, const Halide::Type &type, const MultiplyAdd &multiply_add) {
+    const std::vector<float> coefficients = coefficients_of_exp2(type);
+    if (!multiply_add) return power_of_2(x * scale, 1, coefficients);
+    const Expr shifted = multiply_add(x, scale, round_shift), fraction = multiply_add(x, scale, strict_subtract(round_shift, shifted));
+    return power_of_parts(shifted, horner(fraction, coefficients));
 }
 
 Expr power_of_4(const Expr &x) { return power_of_2(x, 2, coefficients_of_exp2(Halide::Float(32))); }
@@ -99,7 +107,7 @@ Expr exp2_half_to_bfloat16(const Expr &x) {
     // As above, but with n the whole number nearest to x the fraction's power 2^(f + 1/2) lies in one binade, [1, 2], where half an ulp of
     // bf16 is 2^-8: added to the constant, it makes of cutting bits off rounding to nearest. The polynomial is the minimax fit, within
     // 7.5e-5. At the lower end n + 127 = 0, and the shifted bits are the number 0.
-    const float round_shift = 12582912.0f + 127.0f, lowest = -127.0f, half_ulp = 0.00390625f;
+    const float lowest = -127.0f, half_ulp = 0.00390625f;
     Expr power_of = select(strict_less(x, lowest), lowest, x);
     Expr shifted = power_of + round_shift;
     Expr fraction = power_of - strict_subtract(shifted, round_shift);

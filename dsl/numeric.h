@@ -1,6 +1,7 @@
 // Numbers the way attention needs them: IEEE comparisons that NaN can't slip through, and exp2 to the last bit or two.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include <Halide.h>
@@ -37,9 +38,14 @@ Halide::Expr magnitude(const Halide::Expr &x);
 /** `then` where the scalar condition holds, else `otherwise`, as a branch: only one side is computed. */
 Halide::Expr branch(const Halide::Expr &condition, const Halide::Expr &then, const Halide::Expr &otherwise);
 
+/** a * b + c, rounded once, as an instruction of a machine; empty where it has none. */
+using MultiplyAdd = std::function<Halide::Expr(const Halide::Expr &a, const Halide::Expr &b, const Halide::Expr &c)>;
+
 /** 2^(x * scale) for x * scale <= 0, in f32, as exact as a number that is then rounded to a type need be: for bf16 within some 2^-18 of the
- * exact value of the f32 product, relative, else at most 2 ulp. Exactly 0 below 2^-125.5, NaN for NaN, 1 for 0. */
-Halide::Expr exp2_scaled(const Halide::Expr &x, const Halide::Expr &scale, const Halide::Type &type = Halide::Float(32));
+ * exact value of the f32 product, relative, else at most 2 ulp. Exactly 0 below 2^-125.5, NaN for NaN, 1 for 0. With `multiply_add` it is
+ * the power of the exact product, and takes an operation less. */
+Halide::Expr exp2_scaled(const Halide::Expr &x, const Halide::Expr &scale, const Halide::Type &type = Halide::Float(32),
+                         const MultiplyAdd &multiply_add = {});
 
 /** 4^x for x <= 0, in f32, within 2 ulp. Exactly 0 below -62.75, NaN for NaN, 1 for 0. */
 Halide::Expr power_of_4(const Halide::Expr &x);

@@ -63,16 +63,19 @@ struct RotaryRows {
     // The longest vector that pairs fill, and channels that pass, if any do.
     Expr longest_vector() const { return select(passed() <= 0, pairs, min(pairs, passed())); }
 
-    // Whether rows are turned by the i-th vectors of a shape.
-    Expr taken(const RotaryShape &shape, size_t i) const {
+    // Whether the i-th vectors of a shape are for such rows.
+    Expr fit(const RotaryShape &shape, size_t i) const {
         const RotaryShape::Vectors &by = shape.vectors[i];
-        Expr taken = by.lanes == 1 ? Halide::Internal::const_true() : longest_vector() >= by.lanes;
-        size_t first = i; // of the same length: others are for rows of which no channel passes
-        while (first > 0 && shape.vectors[first - 1].lanes == by.lanes)
-            first--;
-        if (first < i) taken = taken && passed() > 0;
-        if (first > 0) taken = taken && longest_vector() < shape.vectors[first - 1].lanes;
-        if (!by.passes && !shape.passes_apart) taken = taken && passed() <= 0;
+        Expr fit = by.lanes == 1 ? Halide::Internal::const_true() : longest_vector() >= by.lanes;
+        if (by.whole) fit = fit && longest_vector() % by.lanes == 0;
+        if (!by.passes && !shape.passes_apart) fit = fit && passed() <= 0;
+        return fit;
+    }
+    // Whether rows are turned by them.
+    Expr taken(const RotaryShape &shape, size_t i) const {
+        Expr taken = fit(shape, i);
+        for (size_t before = 0; before < i; before++)
+            taken = taken && !fit(shape, before);
         return Halide::Internal::simplify(taken);
     }
 
@@ -103,7 +106,7 @@ struct RotaryRows {
         const Expr at = lanes == 1 ? begin(t.vector, pairs) : first_stored + t.lane;
         const Expr is_left = lanes == 1 ? Halide::Internal::const_true() : likely(at >= t.vector * lanes);
         Expr channel = channel_of(layout, pairs, at, t.plane);
-        Expr value = as_type(type, t.turned(t.lane, t.plane, t.vector, token, head, batch), by.rounding);
+        Expr value = as_type(type, t.turned(t.lane, t.plane, t.vector, token, head, batch), by.rounding, NaN::of_type);
         if (!passes) {
             if (lanes > 1) rows.where(is_left);
         } else {

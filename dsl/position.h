@@ -86,15 +86,16 @@ struct RotaryShape {
         int lanes;              // pairs that are turned at once
         Rounding rounding = {}; // of so many results
         bool passes = true;     // whether channels pass, with the pairs of their row; else such rows are left to others
+        bool whole = false;     // whether only for rows whose pairs are a multiple of them
     };
     // A row is turned by the first whose vectors its pairs fill, and the channels that pass, if any do. None is longer than the one before,
-    // and the last is of one lane. Of two of the same length the first is for rows of which no channel passes.
+    // and the last is of one lane.
     std::vector<Vectors> vectors = {{1}};
     bool passes_apart = false; // whether all channels that pass have a stage of their own instead, after turns of whichever rows
 };
 
 /** `x`: (dim, token, head, batch), `channels` wide and `tokens` long. The first 2 * pairs channels are turned, the others pass. The output
- * has x's type. */
+ * has x's type. The table's numbers are finite, or NaN of bf16's 16 bits. */
 Rotary rotary(const Halide::Func &x, const Halide::Expr &channels, const Halide::Expr &tokens, RotaryLayout layout,
               const Halide::Func &table, const Halide::Expr &pairs, const RotaryShape &shape = {});
 

@@ -25,10 +25,21 @@ Expr bits_of(const Expr &x) { return reinterpret<uint32_t>(x); }
 Expr past_infinity(const Expr &x) { return (bits_of(x) & literal(0x7fffffff)) + literal(0x007fffff); }
 Expr is_past_infinity(const Expr &x) { return past_infinity(x) > literal(0x7fffffff); }
 
-// Bits of f32 whose upper half is the nearest bf16; the lower half is of no account.
-Expr rounded_bits(const Expr &x, const Rounding &rounding) {
-    const Expr rounded = rounded_to_upper_half(bits_of(x)), nan = literal(0x7fc00000);
-    if (rounding.masks) return select(magnitude(x) > literal(0x7f800000), nan, rounded);
+// What was between two numbers of bf16 has become 0x8000 more, and its lower half 0: then the even one of both is below, or is this.
+Expr ties_to_even(const Expr &half_more) {
+    return select((half_more & literal(0xffff)) == literal(0), half_more & literal(0xfffeffff), half_more);
+}
+
+// Bits of f32 whose upper half is the nearest bf16; the lower half is of no account. A NaN is seen to where it might run over.
+Expr rounded_bits(const Expr &x, const Rounding &rounding, NaN may_be) {
+    const bool any_nan = may_be == NaN::any || !rounding.makes_short_nan;
+    const Expr nan = literal(0x7fc00000);
+    if (rounding.masks) { // a comparison and an operation under its mask, where a bit shifted down and added takes three
+        const Expr half_more = bits_of(x) + literal(0x8000);
+        return ties_to_even(any_nan ? select(magnitude(x) > literal(0x7f800000), nan, half_more) : half_more);
+    }
+    const Expr rounded = rounded_to_upper_half(bits_of(x));
+    if (!any_nan) return rounded;
     if (rounding.blends) return select(is_past_infinity(x), nan, rounded);
     return rounded | (literal(0) - (past_infinity(x) >> 31)); // the NaN whose bits are all ones
 }
@@ -42,10 +53,10 @@ Expr as_float(const Expr &x) {
     return reinterpret<float>(cast<uint32_t>(reinterpret<uint16_t>(x)) << 16);
 }
 
-Expr as_type(const Halide::Type &type, const Expr &x, const Rounding &rounding) {
+Expr as_type(const Halide::Type &type, const Expr &x, const Rounding &rounding, NaN nan) {
     if (type.is_bfloat()) {
         if (rounding.to_bfloat16) return reinterpret(type, rounding.to_bfloat16(x));
-        const Expr bits = rounded_bits(x, rounding);
+        const Expr bits = rounded_bits(x, rounding, nan);
         return reinterpret(type, rounding.masks ? upper_half_of(bits) : cast<uint16_t>(bits >> 16));
     }
     if (type.bits() == 32 || rounding.float16_keeps_nan) return cast(type, x);
@@ -53,7 +64,7 @@ Expr as_type(const Halide::Type &type, const Expr &x, const Rounding &rounding) 
     return reinterpret(type, select(is_past_infinity(x), cast<uint16_t>(0x7e00), converted));
 }
 
-Expr round_to_bfloat16(const Expr &x) { return reinterpret<float>(upper_half(rounded_bits(x, {}))); }
+Expr round_to_bfloat16(const Expr &x) { return reinterpret<float>(upper_half(rounded_bits(x, {}, NaN::any))); }
 
 Expr cut_to_bfloat16(const Expr &x) { return reinterpret<float>(upper_half(bits_of(x))); }
 

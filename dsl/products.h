@@ -19,11 +19,15 @@ struct Rounding {
     std::function<Halide::Expr(const Halide::Expr &x)> to_bfloat16 = {};
     bool blends = true;             // whether one instruction selects by a sign; else NaN goes another way there
     bool masks = false;             // whether it selects by unsigned comparisons (AVX-512); only in pipelines lower_words() is called for
+    bool makes_short_nan = false;   // whether a NaN that arithmetic makes of numbers has a lower half of 0. CUDA's GPUs set all its bits.
     bool float16_keeps_nan = false; // whether its f16 of NaN is NaN. Halide's arithmetic, where there is no instruction, makes Inf of it.
 };
 
-/** The f32 x in a type: the nearest number of it, ties to even; NaN for NaN. */
-Halide::Expr as_type(const Halide::Type &type, const Halide::Expr &x, const Rounding &rounding = {});
+/** Which NaN may come: any that f32 has, or those that arithmetic makes itself or passes on of numbers of the type that is rounded to. */
+enum class NaN { any, of_type };
+
+/** The f32 x in a type: the nearest number of it, ties to even; NaN for NaN, of those that may come. */
+Halide::Expr as_type(const Halide::Type &type, const Halide::Expr &x, const Rounding &rounding = {}, NaN nan = NaN::any);
 
 /** u32 whose upper half is that of the bits of the nearest bf16, ties to even, to the f32 of bits `bits`. A NaN of a mantissa near its end
  * runs over, into 0 or the sign. */

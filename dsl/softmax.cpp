@@ -13,8 +13,8 @@ using Halide::Func;
 
 Expr reference_score(const Expr &maximum) { return select(strict_equal(maximum, masked_score()), 0.0f, maximum); }
 
-Expr relative_weight(const Expr &score, const Expr &maximum, const Expr &scale, const Halide::Type &type) {
-    return exp2_scaled(score - reference_score(maximum), scale, type);
+Expr relative_weight(const Expr &score, const Expr &maximum, const Expr &scale, const Halide::Type &type, const MultiplyAdd &multiply_add) {
+    return exp2_scaled(score - reference_score(maximum), scale, type, multiply_add);
 }
 
 Expr weight_above_zero(const Expr &score, const Expr &weight) {
@@ -100,11 +100,14 @@ void declare_finish(Softmax &s, SoftmaxKind kind, const SoftmaxScale &scale) {
 void declare_result(Softmax &s, const SoftmaxInputs &in, const SoftmaxOptions &options, const SoftmaxScale &scale, const Expr &counts) {
     const Halide::Var column = s.score.args()[0], i = s.score.args()[1], row = s.score.args()[2];
     const Halide::FuncRef finish = s.finish(column, row);
+    // Unless x is of another type than the result.
+    const NaN nan = in.x.types()[0] == in.type ? NaN::of_type : NaN::any;
+    const auto rounded = [&](const Expr &result) { return as_type(in.type, result, options.shape.rounding, nan); };
     if (options.kind == SoftmaxKind::softmax)
-        s.result(column, i, row) = as_type(in.type, select(counts, s.weight(column, i, row) * finish, 0.0f), options.shape.rounding);
+        s.result(column, i, row) = rounded(select(counts, s.weight(column, i, row) * finish, 0.0f));
     else if (options.kind == SoftmaxKind::log_softmax) {
         const Expr result = scale.below(s.score(column, i, row), finish[1]) - finish[0];
-        s.result(column, i, row) = as_type(in.type, select(counts, result, masked_score()), options.shape.rounding);
+        s.result(column, i, row) = rounded(select(counts, result, masked_score()));
     } else
         s.result(column, i, row) = finish;
 }
@@ -138,7 +141,7 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     Expr score = s.score(column, i, row), maximum = s.maximum(column, row);
     // A logarithm may be so small that an error of its sum shows however the result is rounded.
     const Halide::Type of_weight = options.kind == SoftmaxKind::softmax ? in.type : Halide::Float(32);
-    Expr weight = relative_weight(score, maximum, scale.base2, of_weight);
+    Expr weight = relative_weight(score, maximum, scale.base2, of_weight, options.shape.multiply_add);
     if (options.kind == SoftmaxKind::log_sum_exp) weight = weight_in_sum(score, weight);
     // Past the last row nothing is read, only asked for, which is no access: so that the row needs no bound there.
     if (const Expr &ahead = options.shape.rows_ahead; ahead.defined()) {

@@ -5,6 +5,7 @@
 
 #include <Halide.h>
 
+#include "dsl/numeric.h"
 #include "dsl/products.h"
 #include "dsl/row_chunks.h"
 
@@ -27,10 +28,10 @@ constexpr int output = 4; // and up: one lane a value channel
 /** `maximum`, or 0 where it is -inf: what scores are taken relative to, so that a set with no key gives 0 and not NaN. */
 Halide::Expr reference_score(const Halide::Expr &maximum);
 
-/** e^((score - maximum) / T) for score <= maximum; `base2_scale` is log2(e) / T. 0 for a masked score, NaN for NaN. `type` as in
- * exp2_scaled. */
+/** e^((score - maximum) / T) for score <= maximum; `base2_scale` is log2(e) / T. 0 for a masked score, NaN for NaN. `type` and
+ * `multiply_add` as in exp2_scaled. */
 Halide::Expr relative_weight(const Halide::Expr &score, const Halide::Expr &maximum, const Halide::Expr &base2_scale,
-                             const Halide::Type &type = Halide::Float(32));
+                             const Halide::Type &type = Halide::Float(32), const MultiplyAdd &multiply_add = {});
 
 /** `weight` of a score that isn't masked, kept above 0 where it underflows; 0 for a masked one, and for no other. What is infinite then
  * stays so, and isn't made NaN. */
@@ -90,6 +91,7 @@ struct SoftmaxShape {
     Halide::Expr rows_ahead = {};
     Halide::Expr asks_near = Halide::Internal::const_false(); // whether it is asked for into the first-level cache
     Rounding rounding = {};                                   // of results
+    MultiplyAdd multiply_add = {};                            // of weights
     // Of sums. Weights of a long row that are alike, added up one after the other in f32, each round alike: of 70,000 the sum is 3e-4 off.
     Halide::Type sums = Halide::Float(32);
 };

@@ -8,7 +8,9 @@ namespace attune::schedules {
 
 const char *device_of(const Halide::Target &target) { return target.has_gpu_feature() ? "cuda" : "x86"; }
 
-Machine machine(const Halide::Target &target, const Halide::Type &dtype) {
+namespace {
+
+Machine machine_for(const Halide::Target &target, const Halide::Type &dtype) {
     if (target.has_gpu_feature()) return {"cuda", 32, 255, true, true, false};
     if (target.has_feature(Halide::Target::AVX512_Zen5)) return {"x86-64-avx512_zen5", 16, 32, true, true, dtype.is_bfloat()};
     if (target.has_feature(Halide::Target::AVX512_Zen4)) return {"x86-64-avx512_bf16", 16, 32, true, true, dtype.is_bfloat()};
@@ -20,8 +22,6 @@ Machine machine(const Halide::Target &target, const Halide::Type &dtype) {
     if (target.has_feature(Halide::Target::AVX2)) return {"x86-64-avx2", 8, 16, true, target.has_feature(Halide::Target::F16C), false};
     return {"x86-64", 4, 16, false, false, false};
 }
-
-namespace {
 
 nlohmann::json sizes(const Machine &machine, const std::string &schedule) {
     return nlohmann::json::parse(tuned_json(machine.name)).at(schedule);
@@ -44,6 +44,12 @@ dsl::Nearness nearness(const nlohmann::json &streams) {
 }
 
 } // namespace
+
+Machine machine(const Halide::Target &target, const Halide::Type &dtype) {
+    Machine machine = machine_for(target, dtype);
+    machine.elements = dtype;
+    return machine;
+}
 
 Tiles tuned_tiles(const Machine &machine, const std::string &schedule, int head_dim) {
     const nlohmann::json t = tuned(machine, schedule, of_head_dim(head_dim));

@@ -19,6 +19,7 @@ struct Machine {
     bool bfloat16_pairs;         // whether one instruction adds the products of two pairs of bf16
     bool bfloat16_tiles = false; // whether one multiplies matrices of such pairs (AMX)
     int parts_by_tiles = 0;      // of kernels for f32 or f16: numbers of bf16 whose sum is one of theirs, where tiles multiply these
+    Halide::Type elements = Halide::Float(32); // of the kernels
 };
 
 /** Whose schedules a target takes: "x86" or "cuda". Those for CUDA may run as OpenCL too, which needs no GPU. */

@@ -49,6 +49,7 @@ dsl::SoftmaxShape softmax_shape(const Machine &machine, int head_dim, const Hali
 void vectorized_softmax(const dsl::Softmax &softmax, const Machine &machine);
 /** The passes that pipeline what vectorized_softmax() has made ready for it. */
 void pipeline_softmax(Halide::Pipeline pipeline, const dsl::Softmax &softmax, const Machine &machine);
+dsl::SoftmaxShape softmax_column_shape(const Machine &machine, int head_dim, const Halide::Expr &keys);
 void vectorized_softmax_columns(const dsl::Softmax &softmax, const Machine &machine);
 
 dsl::LinearBlocking tiles_blocking(const Machine &machine, int head_dim, const Halide::Expr &rows);

@@ -13,6 +13,7 @@
 
 #include "schedules/schedules.h"
 #include "schedules/x86/decode_rows.h"
+#include "schedules/x86/multiply_add.h"
 #include "schedules/x86/sixteen_bits.h"
 #include "schedules/x86/tile_products.h"
 
@@ -43,13 +44,6 @@ int vectors_at_once(const dsl::DecodeBlocking &blocking, const Halide::Expr &val
     for (int most = std::min(whole, most_vectors_at_once / depth); most > 0; most--)
         if (whole % most == 0 && (most == whole || most * depth >= of_any_width)) return most * depth;
     return of_any_width;
-}
-
-// sum + a b, rounded once. LLVM takes it as it stands and, unlike a sum of products, doesn't rearrange several. (It is called lane by lane,
-// of which LLVM makes vectors again.)
-Halide::Expr multiply_add(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b) {
-    using Halide::Internal::Call;
-    return Call::make(Halide::Float(32), "llvm.fma.f32", {a, b, sum}, Call::PureExtern);
 }
 
 // Of how many rows the output's vectors are added up at once. By few keys, and where streams take turns, so many that half of the registers
@@ -85,7 +79,10 @@ dsl::DecodeBlocking decode_blocking(const Machine &machine, int head_dim, const 
     // Tiles' sums are of channels in order.
     blocking.by_words = !machine.bfloat16_tiles && inputs.pages.key.type().is_bfloat();
     // Of f32 with a head a key, from memory, it took 1.1 times as long (Zen 3), in the caches 0.85 of the time.
-    if (machine.fused && by_few_keys(blocking) && inputs.pages.key.type().bits() < 32) blocking.products.add_single = multiply_add;
+    if (machine.fused && by_few_keys(blocking) && inputs.pages.key.type().bits() < 32)
+        blocking.products.add_single = [](const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b) {
+            return multiply_add(a, b, sum);
+        };
     blocking.vectors_at_once = vectors_at_once(blocking, inputs.value_dim);
     blocking.rows_per_turn = rows_per_turn(machine, blocking);
     return blocking;

@@ -23,6 +23,7 @@ inline dsl::Rounding rounding(const Machine &machine, int lanes = bfloat16_lanes
     dsl::Rounding r;
     r.blends = machine.float_lanes > 4; // SSE2 doesn't
     r.masks = machine.float_lanes == 16;
+    r.makes_short_nan = true;
     r.float16_keeps_nan = machine.converts_float16;
     if (machine.bfloat16_pairs && lanes % bfloat16_lanes == 0)
         r.to_bfloat16 = [](const Halide::Expr &x) {

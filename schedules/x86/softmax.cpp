@@ -6,6 +6,7 @@
 #include "schedules/schedules.h"
 #include "schedules/stage_loops.h"
 #include "schedules/x86/loops.h"
+#include "schedules/x86/multiply_add.h"
 #include "schedules/x86/sixteen_bits.h"
 #include "schedules/x86/stream_stores.h"
 
@@ -91,7 +92,8 @@ void specialize(Func result, const dsl::Softmax &softmax) {
 // Four vectors of partial results side by side: a maximum or sum takes four cycles, and two can start in each. They are halved at the end
 // of a row: added up one after the other, 64 lanes take as long as the exponentials of 128 elements.
 dsl::SoftmaxShape softmax_shape(const Machine &machine, int, const Halide::Expr &extent) {
-    return {4 * machine.float_lanes, 1, machine.float_lanes, rows_ahead(machine, extent), asks_near(machine, extent), rounding(machine)};
+    return {4 * machine.float_lanes, 1, machine.float_lanes, rows_ahead(machine, extent), asks_near(machine, extent), rounding(machine),
+            multiply_add(machine)};
 }
 
 // A task is some thousand elements, of one row or of many. Rows that fit together go through the stages side by side, so that one begins
@@ -172,6 +174,13 @@ void pipeline_softmax(Halide::Pipeline pipeline, const dsl::Softmax &s, const Ma
     const PipelineRows::Stage maxima = {{loops_over(s.maximum, row), 1}};
     const PipelineRows::Stage results = {{loops_over(s.result, row) + "." + row.name() + "." + streamed_whole_row.name(), 1}};
     pipeline.add_custom_lowering_pass(new PipelineRows({maxima, weights, results}));
+}
+
+dsl::SoftmaxShape softmax_column_shape(const Machine &machine, int, const Halide::Expr &) {
+    dsl::SoftmaxShape shape;
+    shape.sums = Halide::Float(64); // one after the other
+    shape.rounding = rounding(machine, machine.float_lanes), shape.multiply_add = multiply_add(machine);
+    return shape;
 }
 
 // Of each row of a block of columns, 256 bytes are read: whole cache lines that lie together. No tail is shifted inwards: y may be x, and

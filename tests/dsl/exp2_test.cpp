@@ -106,6 +106,28 @@ TEST_P(Exp2, IsNanForEveryNan) {
         EXPECT_TRUE(std::isnan(y[i])) << "NaN of bits " << std::hex << bits_of(x[i]) << " gave " << y[i];
 }
 
+/** By an instruction that multiplies and adds: of the exact product. */
+TEST_P(Exp2, IsThatOfTheExactProduct) {
+    if (!GetParam().has_feature(Halide::Target::FMA)) GTEST_SKIP() << "no such instruction";
+    const auto multiply_add = [](const Halide::Expr &a, const Halide::Expr &b, const Halide::Expr &c) {
+        using Halide::Internal::Call;
+        return Call::make(Halide::Float(32), "llvm.fma.f32", {a, b, c}, Call::PureExtern);
+    };
+    Elementwise fused(GetParam(), [&](const Halide::Expr &x) { return dsl::exp2_scaled(x, scale, Halide::Float(32), multiply_add); });
+    const float log2e = 1.44269504f;
+    for (float s : {1.0f, log2e, log2e / 1e-3f, log2e / 100.0f}) {
+        scale.set(s);
+        const std::vector<float> x = negatives_down_to(125, s), y = fused(x);
+        for (size_t i = 0; i < x.size(); i++) {
+            const double want = std::exp2(double(x[i]) * double(s));
+            ASSERT_LE(std::abs(y[i] - want), 2 * ulp_at(want)) << x[i] << " * " << s;
+        }
+        EXPECT_EQ(fused({0.0f, -0.0f, -1e38f, -infinity}), (std::vector<float>{1, 1, 0, 0}));
+        for (float y : fused(all_kinds_of_nan()))
+            EXPECT_TRUE(std::isnan(y));
+    }
+}
+
 class PowerOf4 : public EachTarget {
 protected:
     Elementwise power{GetParam(), [](const Halide::Expr &x) { return dsl::power_of_4(x); }};

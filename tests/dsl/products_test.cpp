@@ -55,6 +55,33 @@ TEST_P(Products, RoundToTheNearestOfBfloat16) {
         EXPECT_TRUE(std::all_of(y.begin(), y.end(), [](float value) { return std::isnan(value); }));
 }
 
+/** Where every NaN comes from bf16 there is less to do. */
+TEST_P(Products, RoundToBfloat16WhatHasNoOtherNaN) {
+    const std::vector<float> x = all_magnitudes();
+    for (bool masks : {false, true}) {
+        dsl::Rounding rounding;
+        rounding.masks = masks, rounding.makes_short_nan = true;
+        const auto rounded = [&](const Halide::Expr &e) {
+            return dsl::as_float(dsl::as_type(Halide::BFloat(16), e, rounding, dsl::NaN::of_type));
+        };
+        Elementwise narrow(GetParam(), rounded), wide(GetParam(), rounded, 8);
+        for (Elementwise *f : {&narrow, &wide}) {
+            const std::vector<float> y = (*f)(x);
+            for (size_t i = 0; i < x.size(); i++)
+                ASSERT_EQ(y[i], round_to(ATTUNE_BF16, x[i])) << x[i];
+            const float largest = std::numeric_limits<float>::max();
+            EXPECT_EQ((*f)({infinity, -infinity, largest, -largest}), (std::vector<float>{infinity, -infinity, infinity, -infinity}));
+            for (uint32_t bits : {0x7fc00000u, 0xffc00000u, 0x7fff0000u, 0xffff0000u, 0x7fc10000u, 0x7f810000u})
+                EXPECT_TRUE(std::isnan((*f)({from_bits(bits)})[0])) << std::hex << bits;
+        }
+    }
+    // Where arithmetic makes any NaN, it is seen to all the same.
+    Elementwise careful(GetParam(),
+                        [](const Halide::Expr &e) { return dsl::as_float(dsl::as_type(Halide::BFloat(16), e, {}, dsl::NaN::of_type)); });
+    for (float y : careful(all_kinds_of_nan()))
+        EXPECT_TRUE(std::isnan(y));
+}
+
 TEST_P(Products, PartsOfANumberAreOfBfloat16AndAddUpToIt) {
     std::vector<Elementwise> parts;
     for (int which = 0; which < 3; which++)
