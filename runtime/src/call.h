@@ -42,6 +42,7 @@ public:
     /** Scratch for `count` elements until the call ends or it is released; nullptr where memory runs out. */
     template <typename T> T *allocate(size_t count) { return static_cast<T *>(context_.workspace->allocate(count * sizeof(T))); }
     void release(void *block) { context_.workspace->release(block); }
+    KeptTables &kept_tables() { return context_.workspace->kept_tables(); }
 
 private:
     attune_call *settings_;

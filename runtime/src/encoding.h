@@ -65,8 +65,9 @@ bool rows_follow(const Encoding &encoding, const Positions &positions);
 /** The elements that make_table needs room for, with `tokens` tokens. */
 Status count_table(const Encoding &encoding, const Positions &positions, int64_t tokens, int64_t &elements);
 
-/** The table of tokens [first, first + count): f32 (batch, token, plane, channel) in `memory`, or a view of the learned table, on its
- * device, where rows_follow. Stride 0 over batch where all items have the same positions. `kernel` is find_table_kernel's. */
+/** The table of tokens [first, first + count): f32 (batch, token, plane, channel) in `memory`, or in what is kept from call to call, or a
+ * view of the learned table, on its device, where rows_follow. Stride 0 over batch where all items have the same positions. `kernel` is
+ * find_table_kernel's. Of kept tables the last two that a call has made, or found, are there. */
 Status make_table(const Encoding &encoding, const attune_kernel *kernel, const Positions &positions, int64_t first, int64_t count,
                   float *memory, Call &call, attune_tensor &table);
 

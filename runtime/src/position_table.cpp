@@ -1,6 +1,10 @@
 #include "encoding.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
 
 #include "halide_buffer.h"
 #include "tensor.h"
@@ -27,16 +31,72 @@ Status run_sinusoidal(const Encoding &e, const attune_kernel &kernel, const attu
     return run_kernel(kernel, arguments, call);
 }
 
-Status fill_table(const Encoding &e, const attune_kernel &kernel, const Positions &p, int64_t first, const attune_tensor &table,
-                  Call &call) {
+int64_t bits_of(double number) {
+    int64_t bits;
+    std::memcpy(&bits, &number, sizeof(bits));
+    return bits;
+}
+
+/** All that a table is made from, but for the numbers of its positions. */
+struct TableSource {
+    std::array<int64_t, 17> numbers;
+    StreamEnds ends;
+
+    TableSource(const Encoding &e, const attune_kernel &kernel, const attune_tensor &table, int64_t streams)
+        : ends(e.kind == PositionKind::rotary ? stream_ends(e) : StreamEnds()) {
+        const text::RotaryScaling &s = e.scaling;
+        numbers = {static_cast<int64_t>(reinterpret_cast<intptr_t>(&kernel)),
+                   static_cast<int64_t>(e.kind),
+                   bits_of(e.base),
+                   e.dim,
+                   e.width,
+                   e.axes,
+                   static_cast<int64_t>(s.kind),
+                   bits_of(s.factor),
+                   bits_of(s.original),
+                   bits_of(s.beta_fast),
+                   bits_of(s.beta_slow),
+                   bits_of(s.low),
+                   bits_of(s.high),
+                   streams,
+                   table.extent[0],
+                   table.extent[1],
+                   table.extent[3]};
+    }
+};
+
+/** In memory that is kept, where all tokens' rows fit in there: if it is there already, nothing is left to do. */
+Status fill_table(const Encoding &e, const attune_kernel &kernel, const Positions &p, int64_t first, attune_tensor &table, Call &call) {
+    constexpr size_t source_numbers = sizeof(TableSource) / sizeof(int32_t);
     const int64_t extents[3] = {p.own_batch(), p.own_streams(), table.extent[1]}, streams = p.own_streams();
     const int64_t count = extents[0] * extents[1] * extents[2];
-    Scratch<int32_t> numbers(call);
-    if (!numbers.allocate(static_cast<size_t>(count))) return out_of_memory("positions", count * 4);
-    write_positions(p, first, table.extent[1], numbers.data());
-    StreamEnds ends = e.kind == PositionKind::rotary ? stream_ends(e) : StreamEnds();
-    return run_table_kernel(e, kernel, attune_contiguous(numbers.data(), ATTUNE_I32, 3, extents),
-                            attune_contiguous(ends.end, ATTUNE_I32, 1, &streams), table, call);
+    Scratch<int32_t> key(call);
+    if (!key.allocate(source_numbers + static_cast<size_t>(count))) return out_of_memory("positions", count * 4);
+    TableSource source(e, kernel, table, streams);
+    std::memcpy(key.data(), &source, sizeof(source));
+    int32_t *numbers = key.data() + source_numbers;
+    write_positions(p, first, table.extent[1], numbers);
+
+    KeptTables &kept = call.kept_tables();
+    const size_t key_bytes = (source_numbers + static_cast<size_t>(count)) * sizeof(int32_t);
+    void *room = nullptr;
+    if (table.extent[1] == p.tokens) {
+        if (void *made = kept.find(key.data(), key_bytes)) {
+            table.data = made;
+            return {};
+        }
+        room = kept.make_room(key.data(), key_bytes, static_cast<size_t>(packed_bytes(table)));
+    }
+    if (room) table.data = room;
+    ATTUNE_TRY(run_table_kernel(e, kernel, attune_contiguous(numbers, ATTUNE_I32, 3, extents),
+                                attune_contiguous(source.ends.end, ATTUNE_I32, 1, &streams), table, call));
+    if (room) kept.finish();
+    return {};
+}
+
+/** A row of the caller's cosines or sines. A NaN becomes the ordinary one, as kernels expect. */
+float *copy_turns(const float *from, int64_t count, float *to) {
+    return std::transform(from, from + count, to, [](float x) { return std::isnan(x) ? std::numeric_limits<float>::quiet_NaN() : x; });
 }
 
 Status gather_rows(const Encoding &e, const Positions &p, int64_t first, const attune_tensor &table, Call &call) {
@@ -49,7 +109,8 @@ Status gather_rows(const Encoding &e, const Positions &p, int64_t first, const a
     for (int64_t row = 0; row < rows; ++row)
         for (int64_t plane = 0; plane < e.planes(); ++plane) {
             const auto *from = static_cast<const float *>(planes[plane]->data);
-            to = std::copy_n(from + numbers.data()[row] * effective_stride(*planes[plane], 0), channels, to);
+            from += numbers.data()[row] * effective_stride(*planes[plane], 0);
+            to = e.cosines ? copy_turns(from, channels, to) : std::copy_n(from, channels, to);
         }
     return {};
 }

@@ -73,11 +73,13 @@ Workspace::TaskArena *Workspace::take_arena() noexcept {
 
 void Workspace::begin_call() noexcept {
     own_.begin_call(++call_);
+    kept_tables_.begin_call(call_);
     has_run_tasks_ = false;
 }
 
 void Workspace::end_call() noexcept {
     if (call_ % (idle_calls / 4) != 0) return;
+    if (call_ > idle_calls) kept_tables_.drop_unused_since(call_ - idle_calls);
     const size_t count = arena_count_.load(std::memory_order_acquire);
     for (size_t i = 0; i < block_classes; ++i) {
         uint64_t last_call = own_.last_call(i);

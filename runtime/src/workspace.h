@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "arena.h"
+#include "kept_tables.h"
 #include "threads.h"
 
 namespace attune::runtime {
@@ -26,8 +27,11 @@ public:
     void *allocate(size_t bytes) noexcept;
     static void release(void *block) noexcept { Arena::release(block); }
 
+    /** What is kept from call to call. It isn't scratch, and counts as none. */
+    KeptTables &kept_tables() { return kept_tables_; }
+
     void begin_call() noexcept;
-    /** Drops the blocks of sizes that no recent call used. */
+    /** Drops the blocks of sizes that no recent call used, and tables likewise. */
     void end_call() noexcept;
     /** The most bytes held at once since begin_call: by the call, and by each thread's tasks, as if all held their most together. */
     size_t peak_bytes() const noexcept;
@@ -52,6 +56,7 @@ private:
     TaskArena *add_arena(bool taken) noexcept;
 
     Arena own_;
+    KeptTables kept_tables_;
     std::array<std::atomic<TaskArena *>, max_threads> arenas_{};
     std::atomic<size_t> arena_count_{0};
     size_t threads_ = 1;     // of the loop

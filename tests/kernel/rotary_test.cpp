@@ -1,5 +1,6 @@
 // Rotary position embedding: every kernel, against angles in long double.
 #include <cmath>
+#include <cstring>
 
 #include "attune/attune.hpp"
 #include "compare.h"
@@ -167,13 +168,42 @@ TEST(RotaryOfSixteenBits, NaNShowsInItsPairAlone) {
         HalfTensor x(type, numbers), y(type, numbers);
         for (size_t token = 0; token < nans.size(); token++)
             x.bits[token * 128 + 7 * token] = nans[token];
-        RotaryOptions how;
-        how.layout = ATTUNE_ROTARY_HALF, how.offset = 5;
-        ASSERT_TRUE(rotary(TensorView(x.view()), TensorView(y.view()), how).ok());
-        const std::vector<double> got = y.values();
-        for (size_t i = 0; i < got.size(); i++)
-            EXPECT_EQ(std::isnan(got[i]), i % 64 == 7 * (i / 128) % 64) << i;
+        for (attune_rotary_layout layout : {ATTUNE_ROTARY_HALF, ATTUNE_ROTARY_INTERLEAVED}) {
+            const auto pair = [&](size_t channel) { return layout == ATTUNE_ROTARY_HALF ? channel % 64 : channel / 2; };
+            RotaryOptions how;
+            how.layout = layout, how.offset = 5;
+            ASSERT_TRUE(rotary(TensorView(x.view()), TensorView(y.view()), how).ok());
+            const std::vector<double> got = y.values();
+            for (size_t i = 0; i < got.size(); i++)
+                EXPECT_EQ(std::isnan(got[i]), pair(i % 128) == pair(7 * (i / 128))) << i << ", layout " << layout;
+        }
     }
+}
+
+/** Whatever a NaN's bits are: among the caller's cosines there is any. */
+TEST(RotaryOfSixteenBits, NaNOfTheTableShowsInItsPairAlone) {
+    for (int64_t dim : {16, 40, 128})
+        for (attune_type type : {ATTUNE_BF16, ATTUNE_F16})
+            for (attune_rotary_layout layout : {ATTUNE_ROTARY_HALF, ATTUNE_ROTARY_INTERLEAVED})
+                for (uint32_t bits : {0x7fffffffu, 0xffffffffu, 0x7f800001u, 0xffff8000u}) {
+                    const Tensor<float> numbers({1, 2, 3, dim}), cosines({3, dim / 2}), sines({3, dim / 2});
+                    numbers.each([](float &number) { number = 0.5f; });
+                    for (const Tensor<float> *rows : {&cosines, &sines})
+                        rows->each([](float &number) { number = 0.25f; });
+                    std::memcpy(&cosines(1, dim / 2 - 3), &bits, sizeof(bits));
+                    const TypedTensor x(type, numbers), y(type, numbers.extent);
+                    const TensorView cosine_rows = cosines.view(), sine_rows = sines.view();
+                    RotaryOptions how;
+                    how.layout = layout, how.cosines = &cosine_rows, how.sines = &sine_rows;
+                    const Status status = rotary(TensorView(x.view()), TensorView(y.view()), how);
+                    ASSERT_TRUE(status.ok()) << status.message;
+                    const std::vector<double> got = y.values();
+                    for (int64_t i = 0; i < int64_t(got.size()); i++) {
+                        const int64_t token = i / dim % 3, channel = i % dim;
+                        const int64_t pair = layout == ATTUNE_ROTARY_HALF ? channel % (dim / 2) : channel / 2;
+                        EXPECT_EQ(std::isnan(got[size_t(i)]), token == 1 && pair == dim / 2 - 3) << i << " of " << dim;
+                    }
+                }
 }
 
 ATTUNE_FOR_EACH_KERNEL(Rotary, "rotary_half");

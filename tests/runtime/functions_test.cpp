@@ -175,6 +175,50 @@ TEST(Rotary, TurnsPairsByTheTable) {
         }
 }
 
+/** A model's layers turn by one table, which is made once; whatever changes it makes another. */
+TEST(Rotary, MakesATableOnce) {
+    std::vector<float> in = numbers(2 * 3 * 6 * 8), out(in.size());
+    int32_t places[12] = {0, 1, 2, 3, 4, 5, 9, 8, 7, 6, 5, 4};
+    const int64_t place_extents[2] = {2, 6};
+    const attune_tensor positions = attune_contiguous(places, ATTUNE_I32, 2, place_extents);
+    attune_rotary_args args;
+    attune_rotary_args_init(&args);
+    args.offset = 3, args.x = contiguous(in, {2, 3, 6, 8}), args.y = contiguous(out, {2, 3, 6, 8});
+
+    const auto tables_made = [&] {
+        seen().clear();
+        EXPECT_EQ(attune_rotary(&args, nullptr), ATTUNE_OK) << attune_error_message();
+        EXPECT_EQ(seen().kernels.back(), "rotary_half_vectorized");
+        return seen().kernels.size() - 1;
+    };
+    const auto expect_new = [&](const char *what) {
+        EXPECT_EQ(tables_made(), 1u) << what;
+        const std::vector<float> first = out;
+        EXPECT_EQ(tables_made(), 0u) << what;
+        EXPECT_EQ(out, first) << what;
+    };
+    attune_release_memory();
+    expect_new("the first");
+    args.base = 500;
+    expect_new("base");
+    args.base = 10000;
+    EXPECT_EQ(tables_made(), 0u) << "both are kept";
+    args.offset = 4;
+    expect_new("offset");
+    args.rotary_dim = 4;
+    expect_new("rotary_dim");
+    args.rotary_dim = 0, args.scaling = "linear(4)";
+    expect_new("scaling");
+    args.scaling = "linear(5)";
+    expect_new("a number of scaling");
+    args.scaling = nullptr, args.offset = 0, args.positions = &positions;
+    expect_new("positions");
+    places[11] = 5;
+    expect_new("one position");
+    attune_release_memory();
+    EXPECT_EQ(tables_made(), 1u) << "memory was given back";
+}
+
 TEST(Rotary, RefusesBadArguments) {
     std::vector<float> in(120), out(120);
     attune_rotary_args good;
