@@ -75,7 +75,7 @@ typedef struct attune_call {
 #define ATTUNE_CALL_INIT                                                                                                                   \
     { sizeof(attune_call), 0, NULL, NULL, 0, NULL }
 
-/* Gives back the scratch memory kept from finished calls. Calls that run meanwhile aren't touched. */
+/* Gives back the memory kept from finished calls: scratch, and tables of positions. Calls that run meanwhile aren't touched. */
 void attune_release_memory(void);
 
 /* A generated kernel: what it computes and how to call it. The prebuilt ones are linked in (attune_kernel_at); CMake's
