@@ -15,7 +15,8 @@ namespace {
 using text::PositionKind;
 using text::RotaryLayout;
 
-constexpr int64_t table_elements = int64_t{1} << 20; // of one step of encode: 4 MB, and tokens enough for many threads
+// Of one step of encode: what may be kept from call to call, and tokens enough for many threads.
+constexpr auto table_elements = static_cast<int64_t>(KeptTables::max_bytes / sizeof(float));
 
 // How many tokens have rows of so many elements in a table at once: equal shares, so that none is too short to be streamed, and each begins
 // a line where the first does.

@@ -1,7 +1,6 @@
 #include "encoding.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -31,39 +30,27 @@ Status run_sinusoidal(const Encoding &e, const attune_kernel &kernel, const attu
     return run_kernel(kernel, arguments, call);
 }
 
-int64_t bits_of(double number) {
-    int64_t bits;
-    std::memcpy(&bits, &number, sizeof(bits));
-    return bits;
-}
-
-/** All that a table is made from, but for the numbers of its positions. */
+/** All that a table is made from, but for the numbers of its positions. Compared as bytes: every member has eight, or four twice over. */
 struct TableSource {
-    std::array<int64_t, 17> numbers;
+    const attune_kernel *kernel;
+    int64_t kind, dim, width, axes, scaling, streams, items, tokens, channels;
+    double base, factor, original, beta_fast, beta_slow, low, high;
     StreamEnds ends;
-
-    TableSource(const Encoding &e, const attune_kernel &kernel, const attune_tensor &table, int64_t streams)
-        : ends(e.kind == PositionKind::rotary ? stream_ends(e) : StreamEnds()) {
-        const text::RotaryScaling &s = e.scaling;
-        numbers = {static_cast<int64_t>(reinterpret_cast<intptr_t>(&kernel)),
-                   static_cast<int64_t>(e.kind),
-                   bits_of(e.base),
-                   e.dim,
-                   e.width,
-                   e.axes,
-                   static_cast<int64_t>(s.kind),
-                   bits_of(s.factor),
-                   bits_of(s.original),
-                   bits_of(s.beta_fast),
-                   bits_of(s.beta_slow),
-                   bits_of(s.low),
-                   bits_of(s.high),
-                   streams,
-                   table.extent[0],
-                   table.extent[1],
-                   table.extent[3]};
-    }
 };
+static_assert(sizeof(TableSource) == 17 * 8 + sizeof(StreamEnds), "bytes between members would be compared");
+
+TableSource source_of(const Encoding &e, const attune_kernel &kernel, const attune_tensor &table, int64_t streams) {
+    const text::RotaryScaling &s = e.scaling;
+    return {&kernel,         static_cast<int64_t>(e.kind),
+            e.dim,           e.width,
+            e.axes,          static_cast<int64_t>(s.kind),
+            streams,         table.extent[0],
+            table.extent[1], table.extent[3],
+            e.base,          s.factor,
+            s.original,      s.beta_fast,
+            s.beta_slow,     s.low,
+            s.high,          e.kind == PositionKind::rotary ? stream_ends(e) : StreamEnds()};
+}
 
 /** In memory that is kept, where all tokens' rows fit in there: if it is there already, nothing is left to do. */
 Status fill_table(const Encoding &e, const attune_kernel &kernel, const Positions &p, int64_t first, attune_tensor &table, Call &call) {
@@ -72,7 +59,7 @@ Status fill_table(const Encoding &e, const attune_kernel &kernel, const Position
     const int64_t count = extents[0] * extents[1] * extents[2];
     Scratch<int32_t> key(call);
     if (!key.allocate(source_numbers + static_cast<size_t>(count))) return out_of_memory("positions", count * 4);
-    TableSource source(e, kernel, table, streams);
+    TableSource source = source_of(e, kernel, table, streams);
     std::memcpy(key.data(), &source, sizeof(source));
     int32_t *numbers = key.data() + source_numbers;
     write_positions(p, first, table.extent[1], numbers);
