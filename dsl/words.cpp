@@ -13,43 +13,12 @@ constexpr const char *words_marker = "attune.words", *pairs_marker = "attune.pai
 constexpr int lanes_of_two_registers = 32;
 constexpr int pairs_per_group = PairedElement::in_order, elements_per_group = 2 * pairs_per_group;
 
-// Sums of places, widened to 64 bits term by term, as none is so large that it overflows: what two have in common shows then.
-class SumsOfWide : public IRMutator {
-    using IRMutator::visit;
-
-    Expr visit(const Cast *op) override {
-        const Add *sum = op->value.as<Add>();
-        if (!sum || op->type != Halide::Int(64) || sum->type != Halide::Int(32)) return IRMutator::visit(op);
-        return mutate(Cast::make(op->type, sum->a)) + mutate(Cast::make(op->type, sum->b));
-    }
-};
-
 // What upper_half_of() marks in a vector of 16-bit numbers, or nullptr.
 const Call *upper_halves(const Expr &numbers) {
     const Reinterpret *result = numbers.as<Reinterpret>();
     const Call *half = (result ? result->value : numbers).as<Call>();
     return half && half->name == upper_marker && half->type.lanes() == numbers.type().lanes() ? half : nullptr;
 }
-
-// A store to every second place, of the upper halves of some words.
-struct StoredHalves {
-    const Store *store = nullptr; // nullptr if it is none
-    Expr words, index;            // the first place
-
-    explicit StoredHalves(Stmt s) {
-        std::vector<const LetStmt *> lets;
-        while (const LetStmt *let = s.as<LetStmt>())
-            lets.push_back(let), s = let->body;
-        const Store *op = s.as<Store>();
-        const Ramp *ramp = op ? op->index.as<Ramp>() : nullptr;
-        if (!ramp || !is_const(ramp->stride, 2) || !is_const_one(op->predicate)) return;
-        const Call *half = upper_halves(op->value);
-        if (!half) return;
-        store = op, words = half->args[0], index = ramp->base;
-        for (size_t i = lets.size(); i-- > 0;)
-            words = Let::make(lets[i]->name, lets[i]->value, words), index = substitute(lets[i]->name, lets[i]->value, index);
-    }
-};
 
 class LowerWords : public IRMutator {
     using IRMutator::visit;
@@ -63,26 +32,6 @@ class LowerWords : public IRMutator {
         if (!op->is_interleave() || op->vectors.size() != 2) return IRMutator::visit(op);
         const Call *first = upper_halves(op->vectors[0]), *second = upper_halves(op->vectors[1]);
         return first && second ? beside(op->type, first->args[0], second->args[0]) : IRMutator::visit(op);
-    }
-
-    // Halide makes one store of two, if nothing is between them.
-    Stmt words_stored(const Stmt &first, const Stmt &second) {
-        const StoredHalves lower(first), upper(second);
-        if (!lower.store || !upper.store || lower.store->name != upper.store->name || lower.words.type() != upper.words.type()) return {};
-        if (!is_const_one(simplify(SumsOfWide().mutate(upper.index - lower.index)))) return {};
-        const Halide::Type type = lower.store->value.type();
-        const int lanes = 2 * type.lanes();
-        return Store::make(lower.store->name, beside(type.with_lanes(lanes), lower.words, upper.words),
-                           Ramp::make(lower.index, make_one(lower.index.type()), lanes), lower.store->param, const_true(lanes),
-                           ModulusRemainder());
-    }
-
-    Stmt visit(const Block *op) override {
-        if (const Stmt words = words_stored(op->first, op->rest); words.defined()) return words;
-        const Block *rest = op->rest.as<Block>();
-        if (rest)
-            if (const Stmt words = words_stored(op->first, rest->first); words.defined()) return Block::make(words, mutate(rest->rest));
-        return IRMutator::visit(op);
     }
 
     static Expr paired(const Call *op, const Expr &first, const Expr &second, int half) {

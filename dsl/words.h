@@ -27,8 +27,8 @@ struct PairedElement {
 };
 
 /** The upper 16 bits of a u32. Of vectors of 32 and their multiples, which AVX-512 has two registers for, that is one permutation, rather
- * than shifts, and a conversion, of each. Stored to every second place, with those of others between, they go as words. Only in pipelines
- * that lower_words() was called for. */
+ * than shifts, and a conversion, of each. Interleaved with those of others, they are words. Only in pipelines that
+ * lower_words() was called for. */
 Halide::Expr upper_half_of(const Halide::Expr &word);
 
 /** The elements of bf16 in words, as f32: those in the lower halves (`half` 0), or in the upper (1). */

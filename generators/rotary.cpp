@@ -3,6 +3,7 @@
 #include "dsl/words.h"
 
 #include "generators/bind.h"
+#include "schedules/interleave_stores.h"
 #include "schedules/x86/stream_stores.h"
 
 namespace attune::generators {
@@ -35,6 +36,7 @@ public:
 
     /** Called after generate(): the pipeline is known only then. */
     void schedule() {
+        if (!get_target().has_gpu_feature()) get_pipeline().add_custom_lowering_pass(new schedules::InterleaveStores);
         dsl::lower_words(get_pipeline());
         schedules::x86::lower_streams(get_pipeline(), schedules::machine(get_target()), 0, {"x", true});
     }

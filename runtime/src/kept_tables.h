@@ -14,6 +14,9 @@ class KeptTables {
 public:
     /** Of one table: there is no room for larger ones. */
     static constexpr size_t max_bytes = size_t{4} << 20;
+    static constexpr size_t places = 16;
+    /** Of those that one sequence's tokens have, part by part: of two sequences, by turns, all are found. */
+    static constexpr size_t max_bytes_of_sequence = places / 2 * max_bytes;
 
     KeptTables() = default;
     ~KeptTables() { drop_unused_since(UINT64_MAX); }
@@ -43,7 +46,7 @@ private:
     void drop(Entry &entry) noexcept;
 
     Arena arena_;
-    std::array<Entry, 4> entries_;
+    std::array<Entry, places> entries_;
     Entry *making_ = nullptr;
     uint64_t call_ = 0, uses_ = 0;
 };

@@ -52,7 +52,7 @@ TableSource source_of(const Encoding &e, const attune_kernel &kernel, const attu
             s.high,          e.kind == PositionKind::rotary ? stream_ends(e) : StreamEnds()};
 }
 
-/** In memory that is kept, where all tokens' rows fit in there: if it is there already, nothing is left to do. */
+/** In memory that is kept, where there is room for all tokens' rows: if they are there already, nothing is left to do. */
 Status fill_table(const Encoding &e, const attune_kernel &kernel, const Positions &p, int64_t first, attune_tensor &table, Call &call) {
     constexpr size_t source_numbers = sizeof(TableSource) / sizeof(int32_t);
     const int64_t extents[3] = {p.own_batch(), p.own_streams(), table.extent[1]}, streams = p.own_streams();
@@ -67,7 +67,7 @@ Status fill_table(const Encoding &e, const attune_kernel &kernel, const Position
     KeptTables &kept = call.kept_tables();
     const size_t key_bytes = (source_numbers + static_cast<size_t>(count)) * sizeof(int32_t);
     void *room = nullptr;
-    if (table.extent[1] == p.tokens) {
+    if (static_cast<size_t>(packed_bytes(table) / table.extent[1] * p.tokens) <= KeptTables::max_bytes_of_sequence) {
         if (void *made = kept.find(key.data(), key_bytes)) {
             table.data = made;
             return {};

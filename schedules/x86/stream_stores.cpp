@@ -227,7 +227,7 @@ private:
     }
     // Whether all passes of the loop are stored, rather than each.
     static bool are_rows(Part part) { return part == Part::rows || is_short(part); }
-    static bool begins_line(Part part) { return part == Part::step || part == Part::whole_row || part == Part::in_turn; }
+    static bool are_lines(Part part) { return part == Part::step || part == Part::whole_row || part == Part::in_turn; }
     static bool is_short(Part part) { return part == Part::in_turn || part == Part::in_part; }
     int most_elements(Part part) const {
         switch (part) {
@@ -296,8 +296,12 @@ private:
         const Expr from = address(scratch, begin, element);
         const Expr to = address(output, at, element), bytes = s.count * element.bytes();
         const Expr next = s.next.defined() ? s.next : nothing();
-        const Stmt on = by_lines && begins_line(part) ? call("attune_stream_lines_avx512", {to, from, bytes, next})
-                                                      : call(function, {to, from, bytes, flag(s.begins), flag(s.ends), next, s.far});
+        Stmt on = call(function, {to, from, bytes, flag(s.begins), flag(s.ends), next, s.far});
+        if (by_lines && are_lines(part)) {
+            const Stmt lines = call("attune_stream_lines_avx512", {to, from, bytes, next});
+            const Expr begins_line = Halide::reinterpret<uint64_t>(to) % Expr(uint64_t(bytes_per_line)) == 0;
+            on = part == Part::in_turn ? IfThenElse::make(begins_line, lines, on) : lines;
+        }
         const Stmt there = LetStmt::make(index, first.store, Block::make(Redirect(output, scratch, at - begin).mutate(body), on));
         return are_rows(part) ? IfThenElse::make(s.count > 0, there) : there;
     }

@@ -61,52 +61,6 @@ TEST_P(Words, AreSplitIntoElements) {
     }
 }
 
-/** Counts stores to every second place, and vectors put one into the other. */
-class CountApart : public Halide::Internal::IRMutator {
-public:
-    explicit CountApart(int &count) : count(count) {}
-
-private:
-    using Halide::Internal::IRMutator::visit;
-    int &count;
-
-    Halide::Internal::Stmt visit(const Halide::Internal::Store *op) override {
-        const auto *ramp = op->index.as<Halide::Internal::Ramp>();
-        count += ramp && !is_const_one(ramp->stride);
-        return IRMutator::visit(op);
-    }
-    Halide::Expr visit(const Halide::Internal::Shuffle *op) override {
-        count += op->is_interleave();
-        return IRMutator::visit(op);
-    }
-};
-
-/** Upper halves that are stored one beside the other go as words, all at once: with a name for something between the stores or without. */
-TEST_P(Words, AreStoredFromUpperHalves) {
-    const int lanes = GetParam(), vectors = 3;
-    Halide::Buffer<uint32_t> words(2, vectors * lanes);
-    for (int i = 0; i < vectors * lanes; i++)
-        words(0, i) = uint32_t(1000 + i) << 16 | 0xfffeu, words(1, i) = uint32_t(7000 + i) << 16 | uint32_t(i);
-    for (bool named : {false, true})
-        for (bool reversed : {false, true}) {
-            Halide::Var at("at");
-            Halide::Func stored("stored");
-            Halide::RDom r(0, 2, 0, lanes, 0, vectors);
-            const Halide::Expr which = reversed ? 1 - r.x : Halide::Expr(r.x), i = r.z * lanes + r.y, word = Halide::Func(words)(which, i);
-            stored(at) = Halide::cast<uint16_t>(0);
-            stored(2 * i + which) = dsl::upper_half_of(named ? word + (word & Halide::Expr(0xffffu)) : word);
-            stored.update().allow_race_conditions().reorder(r.x, r.y, r.z).unroll(r.x).vectorize(r.y);
-            Halide::Pipeline pipeline(stored);
-            int apart = 0;
-            dsl::lower_words(pipeline);
-            pipeline.add_custom_lowering_pass(new CountApart(apart));
-            const Halide::Buffer<uint16_t> got = pipeline.realize({2 * vectors * lanes}, runnable_targets().front());
-            if (!reversed) EXPECT_EQ(apart, 0) << named;
-            for (int e = 0; e < 2 * vectors * lanes; e++)
-                EXPECT_EQ(got(e), (e % 2 == 0 ? 1000 + named : 7000) + e / 2) << e;
-        }
-}
-
 INSTANTIATE_TEST_SUITE_P(Lanes, Words, ::testing::Values(4, 8, 16, 32));
 
 TEST(WordsOfNoGroup, AreRefused) {

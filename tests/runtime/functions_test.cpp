@@ -219,6 +219,33 @@ TEST(Rotary, MakesATableOnce) {
     EXPECT_EQ(tables_made(), 1u) << "memory was given back";
 }
 
+/** A table of 4 MiB at most has the tokens of a part: each of them is kept, unless there are too many. */
+TEST(Rotary, KeepsTheTablesOfALongSequence) {
+    struct Sequence {
+        int64_t tokens;
+        size_t parts;
+        bool kept;
+    };
+    for (const auto &[tokens, parts, kept] : {Sequence{150000, 2, true}, {1048576, 8, true}, {1100000, 9, false}}) {
+        const std::vector<float> ones(static_cast<size_t>(tokens) * 8, 1.0f);
+        std::vector<float> in = ones, out(in.size());
+        attune_rotary_args args;
+        attune_rotary_args_init(&args);
+        args.x = contiguous(in, {tokens, 8}), args.y = contiguous(out, {tokens, 8});
+        attune_release_memory();
+        for (const size_t tables : {parts, kept ? 0 : parts}) {
+            seen().clear();
+            ASSERT_EQ(attune_rotary(&args, nullptr), ATTUNE_OK) << attune_error_message();
+            EXPECT_EQ(seen().kernels.size(), parts + tables) << tokens;
+        }
+        const std::vector<float> second = out;
+        attune_release_memory();
+        ASSERT_EQ(attune_rotary(&args, nullptr), ATTUNE_OK) << attune_error_message();
+        EXPECT_EQ(out, second) << tokens;
+    }
+    attune_release_memory();
+}
+
 TEST(Rotary, RefusesBadArguments) {
     std::vector<float> in(120), out(120);
     attune_rotary_args good;

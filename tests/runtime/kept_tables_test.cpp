@@ -43,7 +43,9 @@ TEST(KeptTables, AreFoundByTheirWholeKey) {
 
 TEST(KeptTables, AreThereOnceTheyAreComplete) {
     KeptTables tables;
-    make(tables, "old", 100), make(tables, "b", 100), make(tables, "c", 100), make(tables, "d", 100);
+    make(tables, "old", 100);
+    for (size_t i = 1; i < KeptTables::places; ++i)
+        make(tables, "other " + std::to_string(i), 100);
     ASSERT_NE(tables.make_room("new", 3, 100), nullptr);
     EXPECT_EQ(found(tables, "new"), nullptr);
     EXPECT_EQ(found(tables, "old"), nullptr) << "its place is taken";
@@ -53,22 +55,23 @@ TEST(KeptTables, AreThereOnceTheyAreComplete) {
 
 TEST(KeptTables, MakeRoomInThePlaceOfTheLongestUnused) {
     KeptTables tables;
-    for (const char *key : {"a", "b", "c", "d"})
-        make(tables, key, 100);
-    found(tables, "a");
-    make(tables, "e", 100);
-    EXPECT_EQ(found(tables, "b"), nullptr);
-    for (const char *key : {"a", "c", "d", "e"})
-        EXPECT_TRUE(holds(found(tables, key), key, 100)) << key;
+    const auto key = [](size_t i) { return "key " + std::to_string(i); };
+    for (size_t i = 0; i < KeptTables::places; ++i)
+        make(tables, key(i), 100);
+    found(tables, key(0));
+    make(tables, key(KeptTables::places), 100);
+    EXPECT_EQ(found(tables, key(1)), nullptr);
+    for (size_t i = 0; i <= KeptTables::places; ++i)
+        EXPECT_TRUE(i == 1 || holds(found(tables, key(i)), key(i), 100)) << i;
 }
 
 TEST(KeptTables, TakeNoMemoryFromTheHeapInTheSteadyState) {
     KeptTables tables;
     const auto several = [&] {
-        for (int i = 0; i < 9; ++i)
-            make(tables, "key " + std::to_string(i), 3000 + 10 * static_cast<size_t>(i));
+        for (size_t i = 0; i <= KeptTables::places; ++i)
+            make(tables, "key " + std::to_string(i), 3000 + 10 * i);
     };
-    for (int i = 0; i < 4; ++i)
+    for (size_t i = 0; i < KeptTables::places; ++i)
         several(); // until each place has been the largest one's
     const int64_t count = attune_internal_allocation_count();
     several();

@@ -10,6 +10,7 @@
 #include "lowered.h"
 #include "schedules/stage_loops.h"
 
+namespace attune::test::pipeline_rows_test {
 namespace {
 
 using namespace Halide;
@@ -124,3 +125,4 @@ TEST(PipelineRows, RefusesToReadAnotherRows) {
 }
 
 } // namespace
+} // namespace attune::test::pipeline_rows_test
