@@ -83,6 +83,7 @@ Status encode(const Encoding &e, const Positions &p, const attune_tensor &x, con
 
     const int64_t row = p.own_batch() * e.planes() * e.channels();
     const int64_t step = rows_follow(e, p) ? p.tokens : tokens_at_once(p.tokens, row);
+    const PartsOfOutput parts(step < p.tokens ? packed_bytes(y) : 0);
     int64_t elements = 0;
     ATTUNE_TRY(count_table(e, p, step, elements));
     Scratch<float> memory(call);

@@ -39,6 +39,19 @@ template <typename CopyLine> void stream(char *to, char *from, int64_t bytes, co
     if (!part.ends && into_line > 0) std::memcpy(from - line, from + bytes - line, line);
 }
 
+/** While it lives, what kernels of this thread write is part of an output of so many bytes, and goes past the caches where that would:
+ * see attune_least_streamed_bytes(). */
+class PartsOfOutput {
+public:
+    explicit PartsOfOutput(int64_t bytes) noexcept;
+    ~PartsOfOutput();
+    PartsOfOutput(const PartsOfOutput &) = delete;
+    PartsOfOutput &operator=(const PartsOfOutput &) = delete;
+
+private:
+    const int64_t before;
+};
+
 } // namespace attune::runtime
 
 /** Copies `bytes` bytes of a row to an even address, whole lines past the caches, which are not read before. Where the row goes on, `bytes`
@@ -54,7 +67,7 @@ extern "C" int attune_stream_avx512(char *to, char *from, int64_t bytes, int beg
 extern "C" int attune_stream_lines_avx512(char *to, const char *from, int64_t bytes, const char *next);
 
 /** From how many bytes on an output is written past the caches: half of what the last-level cache holds, for an output and its input, and
- * 32 MiB at most, as a process can't count on all of a cache that many share. */
+ * 32 MiB at most, as a process can't count on all of a cache that many share; from 0 bytes on where it is part of one that large. */
 extern "C" int64_t attune_least_streamed_bytes();
 
 /** How many bytes ahead of a row that is streamed what is read for later ones is asked for. */

@@ -6,6 +6,7 @@
 
 #include "fake_arguments.h"
 #include "fake_cuda.h"
+#include "stream.h"
 
 namespace attune::runtime {
 
@@ -50,6 +51,7 @@ int run_softmax(const char *name, bool log, void **arguments) {
 
 /** Turns pair (first(p), second(p)) of channels by the table's cosine and sine. */
 template <typename First, typename Second> int run_rotary(const char *name, void **arguments, const First &first, const Second &second) {
+    seen().least_streamed.push_back(attune_least_streamed_bytes());
     Arguments a(arguments + 1);
     halide_buffer_t *x = a.buffer(), *table = a.buffer(), *y = a.buffer();
     seen().kernels.emplace_back(name);

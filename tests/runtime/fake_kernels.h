@@ -23,6 +23,7 @@ struct Seen {
     uint32_t dropout_threshold = 0, seed_low = 0, seed_high = 0;
     int32_t use_attend = 0, use_bias = 0, use_relative = 0, use_sinks = 0;
     std::vector<int32_t> stages;          // of each call of a weights kernel
+    std::vector<int64_t> least_streamed;  // what the runtime says to each call of a rotary kernel
     int32_t type_code = 0, type_bits = 0; // of q
     void clear() { *this = Seen(); }
 };

@@ -9,6 +9,7 @@
 #include "fake_kernels.h"
 #include "overlap.h"
 #include "rows.h"
+#include "stream.h"
 
 namespace attune::runtime::functions_test {
 namespace {
@@ -237,6 +238,9 @@ TEST(Rotary, KeepsTheTablesOfALongSequence) {
             seen().clear();
             ASSERT_EQ(attune_rotary(&args, nullptr), ATTUNE_OK) << attune_error_message();
             EXPECT_EQ(seen().kernels.size(), parts + tables) << tokens;
+            // What no cache holds is written past them, though no part is that large.
+            const int64_t least = attune_least_streamed_bytes(), expected = tokens * 8 * 4 < least ? least : 0;
+            EXPECT_EQ(seen().least_streamed, std::vector<int64_t>(parts, expected)) << tokens;
         }
         const std::vector<float> second = out;
         attune_release_memory();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -30,6 +31,18 @@ TEST(LastLevelCache, IsAsLargeAsTheSystemSays) {
 TEST(LastLevelCache, HoldsAnInputAndItsOutputBelowWhatIsStreamed) {
     EXPECT_EQ(attune_least_streamed_bytes(), std::min<int64_t>(last_level_cache_bytes() / 2, 32 << 20));
     EXPECT_GE(attune_least_streamed_bytes(), 64 << 10);
+}
+
+TEST(LastLevelCache, IsToHoldAllOfAnOutputThatIsWrittenInParts) {
+    const int64_t least = attune_least_streamed_bytes();
+    {
+        const PartsOfOutput large(least);
+        EXPECT_EQ(attune_least_streamed_bytes(), 0);
+        std::thread([&] { EXPECT_EQ(attune_least_streamed_bytes(), least) << "another thread writes another output"; }).join();
+        const PartsOfOutput small(least - 1);
+        EXPECT_EQ(attune_least_streamed_bytes(), least);
+    }
+    EXPECT_EQ(attune_least_streamed_bytes(), least);
 }
 
 } // namespace
