@@ -228,8 +228,7 @@ TEST(Rotary, KeepsTheTablesOfALongSequence) {
         bool kept;
     };
     for (const auto &[tokens, parts, kept] : {Sequence{150000, 2, true}, {1048576, 8, true}, {1100000, 9, false}}) {
-        const std::vector<float> ones(static_cast<size_t>(tokens) * 8, 1.0f);
-        std::vector<float> in = ones, out(in.size());
+        std::vector<float> in = numbers(static_cast<size_t>(tokens) * 8), out(in.size());
         attune_rotary_args args;
         attune_rotary_args_init(&args);
         args.x = contiguous(in, {tokens, 8}), args.y = contiguous(out, {tokens, 8});

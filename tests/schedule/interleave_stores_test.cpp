@@ -40,6 +40,8 @@ struct Neighbours {
         out.update().allow_race_conditions().reorder(all.x, all.y, all.z).unroll(all.x).vectorize(all.y);
         made.compute_at(out, all.z).bound(which, 0, 2).bound(lane, 0, lanes).vectorize(lane).unroll(which);
     }
+    // Indices as prebuilt kernels have them: Halide joins simpler ones itself.
+    static Target target() { return get_host_target().with_feature(Target::LargeBuffers); }
     Pipeline pipeline(bool interleaved) {
         Pipeline p(out);
         if (interleaved) p.add_custom_lowering_pass(new InterleaveStores);
@@ -54,8 +56,7 @@ struct Stores : Internal::IRVisitor {
 
     static Stores of(Neighbours &n, bool interleaved) {
         Stores found(n.out.name());
-        const Target target = get_host_target().with_feature(Target::LargeBuffers); // as prebuilt kernels are
-        attune::test::visit_lowered(n.pipeline(interleaved), {n.pairs, n.given}, found, target);
+        visit_lowered(n.pipeline(interleaved), {n.pairs, n.given}, found, Neighbours::target());
         return found;
     }
 
@@ -90,7 +91,7 @@ TEST(InterleaveStores, ChangesNoBitAndStoresNothingElse) {
         for (const bool interleaved : {false, true}) {
             Neighbours n;
             n.pairs.set(pairs), n.given.set(given);
-            n.pipeline(interleaved).realize(interleaved ? got : expected);
+            n.pipeline(interleaved).realize(interleaved ? got : expected, Neighbours::target());
         }
         for (int i = 0; i < 2 * pairs; i++)
             EXPECT_EQ(got(i), expected(i)) << pairs << " pairs, element " << i;
@@ -148,7 +149,7 @@ TEST_P(InterleaveUpperHalves, AreWords) {
             pipeline.add_custom_lowering_pass(new InterleaveStores);
             dsl::lower_words(pipeline);
             pipeline.add_custom_lowering_pass(new CountApart(apart));
-            const Buffer<uint16_t> got = pipeline.realize({2 * vectors * lanes}, attune::test::runnable_targets().front());
+            const Buffer<uint16_t> got = pipeline.realize({2 * vectors * lanes}, runnable_targets().front());
             EXPECT_EQ(apart, 0) << named << reversed;
             for (int e = 0; e < 2 * vectors * lanes; e++)
                 EXPECT_EQ(got(e), (e % 2 == 0 ? 1000 + named : 7000) + e / 2) << e;
