@@ -1,6 +1,7 @@
 #include "stream.h"
 
 #include <algorithm>
+#include <cstring>
 #include <emmintrin.h>
 
 #include "last_level_cache.h"
@@ -9,14 +10,30 @@ namespace {
 
 thread_local int64_t bytes_of_output = 0; // by PartsOfOutput
 
-struct CopyLine {
-    void operator()(char *to, const char *from) const {
-        auto *place = reinterpret_cast<__m128i *>(to);
+/** 64 bytes. */
+struct Line {
+    __m128i quarters[4];
+
+    explicit Line(const char *from) {
         const auto *vectors = reinterpret_cast<const __m128i *>(from);
-        _mm_stream_si128(place, _mm_loadu_si128(vectors));
-        _mm_stream_si128(place + 1, _mm_loadu_si128(vectors + 1));
-        _mm_stream_si128(place + 2, _mm_loadu_si128(vectors + 2));
-        _mm_stream_si128(place + 3, _mm_loadu_si128(vectors + 3));
+        for (__m128i &quarter : quarters)
+            quarter = _mm_loadu_si128(vectors++);
+    }
+};
+
+struct Lines {
+    void stream(char *to, const char *from) const {
+        auto *place = reinterpret_cast<__m128i *>(to);
+        for (const __m128i &quarter : Line(from).quarters)
+            _mm_stream_si128(place++, quarter);
+    }
+    void move(char *to, const char *from) const {
+        auto *place = reinterpret_cast<__m128i *>(to);
+        for (const __m128i &quarter : Line(from).quarters)
+            _mm_storeu_si128(place++, quarter);
+    }
+    void store(char *to, const char *from, int64_t begin, int64_t end) const {
+        std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
     }
 };
 
@@ -30,8 +47,19 @@ bool is_intel() {
 
 } // namespace
 
-extern "C" int attune_stream(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far) {
-    attune::runtime::stream(to, from, bytes, {begins != 0, ends != 0, next, next_is_far != 0}, CopyLine());
+extern "C" int attune_stream(char *to, char *from, int64_t bytes, const char *next, int next_is_far) {
+    attune::runtime::stream(to, from, bytes, next, next_is_far != 0, Lines());
+    return 0;
+}
+
+extern "C" int attune_stream_begin(char *from) {
+    attune::runtime::streamed_from(from) = {};
+    return 0;
+}
+
+extern "C" int attune_stream_end(char *from) {
+    attune::runtime::end_stream(from, Lines());
+    _mm_sfence();
     return 0;
 }
 
@@ -59,8 +87,3 @@ extern "C" int32_t attune_streamed_parts_ahead() { return is_intel() ? 1 : 0; }
 
 // Measured on Emerald Rapids alone.
 extern "C" int32_t attune_pipelines_rows() { return is_intel() ? 1 : 0; }
-
-extern "C" int attune_stream_end() {
-    _mm_sfence();
-    return 0;
-}

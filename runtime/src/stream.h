@@ -1,42 +1,65 @@
 // What kernels call whose output no cache would hold: schedules/x86/stream_stores.h puts the calls there.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <cstring>
 
 namespace attune::runtime {
 
-/** The part of a row that is streamed at once. */
-struct StreamedPart {
-    bool begins, ends; // the row
-    const char *next;  // what will be read later, of which as much is asked for, or nullptr
-    bool next_is_far;  // into the second-level cache alone
+/** What a stream has come to. It lies two lines before the buffer from which the stream goes on, and between them is the line that it ends
+ * in, as far as that is made: its last bytes are just before the buffer. */
+struct Streamed {
+    char *end = nullptr;
+    int64_t others = 0; // bytes that line has before the stream's first
 };
 
-inline void ask_for(const StreamedPart &part, int64_t at) {
-    if (!part.next) return;
-    part.next_is_far ? __builtin_prefetch(part.next + at, 0, 2) : __builtin_prefetch(part.next + at);
+constexpr int64_t bytes_per_line = 64;
+
+inline Streamed &streamed_from(char *from) { return *reinterpret_cast<Streamed *>(from - 2 * bytes_per_line); }
+inline int64_t into_line(const char *address) { return static_cast<int64_t>(reinterpret_cast<uintptr_t>(address) % bytes_per_line); }
+
+inline void ask_for(const char *next, bool next_is_far, int64_t at) {
+    if (!next) return;
+    next_is_far ? __builtin_prefetch(next + at, 0, 2) : __builtin_prefetch(next + at);
 }
 
-/** Streams `bytes` bytes from a buffer with copy_line(to, from) for whole lines of `to`, as attune_stream() says. With each line the memory
- * is asked for what it will have to read, so that it always has both to do. */
-template <typename CopyLine> void stream(char *to, char *from, int64_t bytes, const StreamedPart &part, const CopyLine &copy_line) {
-    constexpr int64_t line = 64;
-    const auto into_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(to) % line);
-    const int64_t end = (into_line + bytes) / line * line - into_line;
-    int64_t at = -into_line;
-    if (part.begins && into_line > 0) {
-        at = std::min(line - into_line, bytes);
-        ask_for(part, 0);
-        std::memcpy(to, from, static_cast<size_t>(at));
+/** Lines past the caches, where they begin with `to`. With each the memory is asked for what it will have to read, so that it always has
+ * both to do. */
+template <typename Lines>
+void stream_lines(char *to, const char *from, int64_t bytes, const char *next, bool next_is_far, const Lines &lines) {
+    for (int64_t at = 0; at < bytes; at += bytes_per_line) {
+        ask_for(next, next_is_far, at);
+        lines.stream(to + at, from + at);
     }
-    for (; at < end; at += line) {
-        ask_for(part, at);
-        copy_line(to + at, from + at);
+}
+
+/** Writes what a stream has made of the line that it ends in. */
+template <typename Lines> void end_stream(char *from, const Lines &lines) {
+    const Streamed &stream = streamed_from(from);
+    const int64_t made = into_line(stream.end);
+    if (made > stream.others) lines.store(stream.end - made, from - made, stream.others, made);
+}
+
+/** What attune_stream() says, by `lines`: stream(to, from) writes a line past the caches, store(to, from, begin, end) some bytes of one,
+ * and move(to, from) a line's bytes to where some of them may lie. */
+template <typename Lines> void stream(char *to, char *from, int64_t bytes, const char *next, bool next_is_far, const Lines &lines) {
+    Streamed &stream = streamed_from(from);
+    const int64_t into = into_line(to), end = (into + bytes) / bytes_per_line * bytes_per_line - into;
+    if (to != stream.end) {
+        end_stream(from, lines);
+        stream.others = into;
     }
-    if (part.ends && at < bytes) std::memcpy(to + at, from + at, static_cast<size_t>(bytes - at));
-    if (!part.ends && into_line > 0) std::memcpy(from - line, from + bytes - line, line);
+    int64_t at = -into;
+    if (stream.others > 0 && at < end) {
+        ask_for(next, next_is_far, at);
+        lines.store(to + at, from + at, stream.others, bytes_per_line);
+        stream.others = 0, at += bytes_per_line;
+    }
+    for (; at < end; at += bytes_per_line) {
+        ask_for(next, next_is_far, at);
+        lines.stream(to + at, from + at);
+    }
+    if (end < bytes) lines.move(from - bytes_per_line, from + bytes - bytes_per_line);
+    stream.end = to + bytes;
 }
 
 /** While it lives, what kernels of this thread write is part of an output of so many bytes, and goes past the caches where that would:
@@ -54,17 +77,16 @@ private:
 
 } // namespace attune::runtime
 
-/** Copies `bytes` bytes of a row to an even address, whole lines past the caches, which are not read before. Where the row goes on, `bytes`
- * is a multiple of a line, and what makes no whole line is moved to before `from`, where the next part's call finds it. So 64 bytes before
- * `from` and after its end belong to the buffer. `next`, if it isn't NULL, is what will be read later, of which as much is asked for. Other
- * threads see what was written after attune_stream_end(). The second is for CPUs with AVX-512, in whose queue of stores a line takes one
- * place of four. */
-extern "C" int attune_stream(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far);
-extern "C" int attune_stream_avx512(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far);
-
-/** The same for what begins a line and is all of its stream. What is asked for, if `next` isn't NULL, comes no nearer than the second-level
- * cache. */
-extern "C" int attune_stream_lines_avx512(char *to, const char *from, int64_t bytes, const char *next);
+/** Writes `bytes` bytes to an even address, whole lines of it past the caches, which are not read before. What goes on where the last call
+ * from the same buffer ended is one stream with it, and the line between them is written as a whole: so 128 bytes before `from`, as
+ * attune_stream_begin() leaves them, and 64 after its end belong to the buffer, which begins a line. `next`, if it isn't NULL, is what will
+ * be read later, of which as much is asked for, into the second-level cache alone if next_is_far. All that was given is written, and other
+ * threads see it, after attune_stream_end(). The second is for CPUs with AVX-512, in whose queue of stores a line takes one place of
+ * four. */
+extern "C" int attune_stream(char *to, char *from, int64_t bytes, const char *next, int next_is_far);
+extern "C" int attune_stream_avx512(char *to, char *from, int64_t bytes, const char *next, int next_is_far);
+extern "C" int attune_stream_begin(char *from);
+extern "C" int attune_stream_end(char *from);
 
 /** From how many bytes on an output is written past the caches: half of what the last-level cache holds, for an output and its input, and
  * 32 MiB at most, as a process can't count on all of a cache that many share; from 0 bytes on where it is part of one that large. */
@@ -79,6 +101,3 @@ extern "C" int32_t attune_streamed_parts_ahead();
 
 /** Whether rows that are streamed are pipelined (schedules/pipeline_rows.h): on Intel's CPUs. */
 extern "C" int32_t attune_pipelines_rows();
-
-/** Puts what this thread has streamed before all it stores from now on. */
-extern "C" int attune_stream_end();

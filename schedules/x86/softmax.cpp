@@ -25,32 +25,37 @@ Halide::Expr is_whole_lines(const Halide::Expr &extent) {
     return extent % elements == 0;
 }
 
-// What goes past the caches is pipelined where rows are whole lines, and so long: a row, or a step of one, in turn. On Emerald Rapids it
-// takes 0.8 to 0.9 of the time. Of 256 numbers by rows f32 takes 1.01 of that by steps, bf16 0.92; of 320 1.06. (Of longer rows a task
-// would have one, and nothing to do meanwhile.)
+// What goes past the caches is pipelined where rows are so long: a row, or a step of one, in turn. On Emerald Rapids it takes 0.8 to 0.9 of
+// the time. Of 256 numbers by rows f32 takes 1.01 of that by steps, bf16 0.92; of 320 1.06. (Of longer rows a task would have one, and
+// nothing to do meanwhile.)
 bool can_pipeline(dsl::SoftmaxKind kind, const Machine &machine) {
     return kind != dsl::SoftmaxKind::log_sum_exp && machine.float_lanes == 16;
 }
-constexpr int least_pipelined = 64, most_by_rows = 256, most_pipelined = elements_per_pipeline / 2, least_pipelined_bytes = 256;
-Halide::Expr by_rows(const Halide::Expr &extent) { return extent >= least_pipelined && extent <= most_by_rows && is_whole_lines(extent); }
-Halide::Expr by_steps(const Halide::Expr &extent) { return extent > most_by_rows && extent <= most_pipelined && is_whole_lines(extent); }
+constexpr int least_bytes_pipelined = 256, most_by_rows = 256, most_pipelined = elements_per_pipeline / 2;
+Halide::Expr by_rows(const Machine &machine, const Halide::Expr &extent) {
+    return extent >= least_bytes_pipelined / machine.elements.bytes() && extent <= most_by_rows;
+}
+Halide::Expr by_steps(const Halide::Expr &extent) { return extent > most_by_rows && extent <= most_pipelined; }
 
 // Rows that go through the stages side by side. In vectors of 16 no more than what lets one begin while another ends, if these are whole
 // lines: on Granite Rapids rows of 64 and 128 numbers take 0.81 and 0.84 of the time from memory so, and 0.92 to 0.94 in the caches, but
 // groups that end within a line 1.05 to 1.17. (On AMD's CPUs it wasn't measured.)
+constexpr int least_rows_together = 4;
+Halide::Expr few_rows(const Halide::Expr &extent) {
+    constexpr int elements = 512;
+    return (max(least_rows_together, elements / max(1, extent)) + least_rows_together - 1) / least_rows_together * least_rows_together;
+}
 Halide::Expr rows_together(const Machine &machine, const Halide::Expr &extent) {
-    constexpr int least_rows = 4, least_elements = 512;
-    const Halide::Expr row = max(1, extent), most = max(1, most_streamed_together / row);
+    const Halide::Expr few = few_rows(extent), most = max(1, most_streamed_together / max(1, extent));
     if (machine.float_lanes < 16) return most;
-    const Halide::Expr few = (max(least_rows, least_elements / row) + least_rows - 1) / least_rows * least_rows;
-    return select(few < most && is_whole_lines(few * row), few, most);
+    return select(few < most && is_whole_lines(few * max(1, extent)), few, most);
 }
 
 // Which row is asked for while one is weighed: of a pipeline the next one, or group, is read by then, and short rows come fast.
 Halide::Expr rows_ahead(const Machine &machine, const Halide::Expr &extent) {
     const Halide::Expr next = rows_together(machine, extent);
     if (machine.float_lanes < 16) return next;
-    return select(!pipelines_rows(), next, by_rows(extent), 3 * next, by_steps(extent), next + 1, next);
+    return select(!pipelines_rows(), next, by_rows(machine, extent), 3 * few_rows(extent), by_steps(extent), next + 1, next);
 }
 
 // Whether the next rows are asked for into the first-level cache: where few rows that are short go side by side. On Granite Rapids, from
@@ -58,7 +63,8 @@ Halide::Expr rows_ahead(const Machine &machine, const Halide::Expr &extent) {
 Halide::Expr asks_near(const Machine &machine, const Halide::Expr &extent) {
     constexpr int longest = 200;
     if (machine.float_lanes < 16) return Halide::Internal::const_false();
-    return extent <= longest && rows_together(machine, extent) * extent < most_streamed_together / 2;
+    const Halide::Expr rows = select(pipelines_rows() && by_rows(machine, extent), few_rows(extent), rows_together(machine, extent));
+    return extent <= longest && rows * extent < most_streamed_together / 2;
 }
 
 // Four vectors' operations in turns, as a vector that is wider than a register: an exponential is a chain of operations, and of the stores
@@ -74,7 +80,7 @@ void vectorize_weights(const dsl::Softmax &s, const Machine &machine, const Hali
     Func weight = s.weight;
     const Var i = weight.args()[1];
     if (can_pipeline(s.kind, machine))
-        for (const Halide::Expr &rows : {by_steps(s.extent), by_rows(s.extent)})
+        for (const Halide::Expr &rows : {by_steps(s.extent), by_rows(machine, s.extent)})
             weight.specialize(pipelined && rows).vectorize(i, pipelined_lanes(s.result, lanes), TailStrategy::ShiftInwards);
     // Wide vectors in rows that these fill, or of which the last one repeats little.
     weight.specialize(s.extent >= 4 * wide || (s.extent % wide == 0 && s.extent > 0)).vectorize(i, wide, TailStrategy::ShiftInwards);
@@ -105,8 +111,7 @@ void vectorized_softmax(const dsl::Softmax &s, const Machine &machine) {
     const Var i = result.args()[1], row = result.args()[2], task("task"), group("group");
     // In place nothing is read for the sake of the stores, and streaming, which copies once more, gains nothing.
     const Halide::Expr streams = s.special.front() && !s.in_place && is_streamed(result);
-    const Halide::Expr pipelined =
-        streams && s.extent >= least_pipelined_bytes / result.type().bytes() && begins_lines(result, {2}) && pipelines_rows();
+    const Halide::Expr pipelined = streams && pipelines_rows(), one_after_the_other = result.output_buffer().dim(2).stride() == s.extent;
     const auto by_tasks = [&](Halide::Stage stage, const Halide::Expr &rows, int elements) {
         stage.split(row, group, row, rows, TailStrategy::GuardWithIf)
             .split(group, task, group, max(1, elements / (rows * s.extent)), TailStrategy::GuardWithIf)
@@ -117,7 +122,9 @@ void vectorized_softmax(const dsl::Softmax &s, const Machine &machine) {
     const Halide::Expr rows = rows_together(machine, s.extent);
     if (can_pipeline(s.kind, machine)) {
         stream_steps(by_tasks(result.specialize(pipelined && by_steps(s.extent)), 1, elements_per_pipeline), i, stored);
-        by_tasks(result.specialize(pipelined && by_rows(s.extent)), rows, elements_per_pipeline)
+        const Halide::Expr join_or_begin_lines = one_after_the_other || begins_lines(result, {2});
+        by_tasks(result.specialize(pipelined && join_or_begin_lines && by_rows(machine, s.extent)), few_rows(s.extent),
+                 elements_per_pipeline)
             .rename(row, streamed_whole_row)
             .partition(streamed_whole_row, Halide::Partition::Never)
             .vectorize(i, stored, TailStrategy::GuardWithIf);
@@ -128,8 +135,7 @@ void vectorized_softmax(const dsl::Softmax &s, const Machine &machine) {
         // A group of short rows goes as one. By vectors of 4, or of 8 in 16 bits, their exponentials take longer than memory, and where
         // rows lie apart, each would have to go by itself: then streaming takes longer than it saves.
         if (machine.float_lanes == 16 || (machine.float_lanes == 8 && result.type().bits() == 32)) {
-            Halide::Stage short_rows =
-                result.specialize(streams && s.extent < most_streamed_together && result.output_buffer().dim(2).stride() == s.extent);
+            Halide::Stage short_rows = result.specialize(streams && s.extent < most_streamed_together && one_after_the_other);
             stream_rows(by_tasks(short_rows, rows, elements_per_task), row);
             short_rows.vectorize(i, stored, TailStrategy::GuardWithIf);
         }

@@ -31,11 +31,17 @@ constexpr int most_bytes_near = 8192;
 
 // A part is short, so that few instructions lie between what the next one reads and this one, and its rows may begin within a line: it is
 // stored to one page, since a store that spans two takes hundreds of cycles.
-constexpr int least_bytes_per_part = 512, bytes_on_a_page = 2 * least_bytes_per_part + 2 * bytes_per_line, bytes_per_page = 4096;
+constexpr int least_bytes_per_part = 512, bytes_on_a_page = 2 * least_bytes_per_part + 3 * bytes_per_line, bytes_per_page = 4096;
 
 // The loop over runs, and that which stores rows that go together, or as a part of a stream.
 const Halide::Var streamed_run("streamed_run"), streamed_rows("streamed_rows");
 const Halide::Var streamed_in_part("streamed_in_part"), streamed_in_turn("streamed_in_turn"), streamed_part("streamed_part");
+
+// Streams that take turns, and how far apart the buffers are that they go on from: none of them spans two pages, and no two lie at the same
+// place of one.
+constexpr int most_in_turn = 8, bytes_per_turn = bytes_per_page + 256;
+static_assert(most_bytes_per_row + 3 * bytes_per_line <= bytes_per_turn);
+static_assert((most_in_turn - 1) * (bytes_per_turn - bytes_per_page) + bytes_on_a_page <= bytes_per_page);
 
 Expr streamed_parts_ahead() { return Call::make(Halide::Int(32), "attune_streamed_parts_ahead", {}, Call::PureExtern); }
 
@@ -145,19 +151,25 @@ private:
 
 class LowerStreams : public IRMutator {
 public:
-    LowerStreams(const std::string &output, const StreamedReads &reads, int along, bool avx512)
-        : output(output), reads(reads), along(along), function(avx512 ? "attune_stream_avx512" : "attune_stream"), by_lines(avx512) {}
+    LowerStreams(const Halide::Func &output, const StreamedReads &reads, int along, bool avx512)
+        : output(output.name()), rank(output.dimensions()), reads(reads), along(along),
+          function(avx512 ? "attune_stream_avx512" : "attune_stream") {}
 
 private:
     using IRMutator::visit;
+    // What is stored to a buffer before it is streamed.
+    enum class Part { run, step, row, whole_row, rows, in_turn, in_part };
+
     const std::string output;
+    const int rank;
     const StreamedReads reads;
     const int along;
     const char *const function; // of the runtime
-    const bool by_lines;        // whether it has one for parts that begin a line
     bool streams = false;       // whether the statement just visited does
     Halide::Type element;       // of the output, if so
-    std::string parts;          // where parts of streams are stored first, for the loop over them
+    std::string scratch;        // where a task stores first what it streams, and what of it needs the most room
+    std::optional<Part> largest;
+    bool all_begin_lines = true; // whether streams that take turns do
     struct Loop {
         const For *loop;
         size_t names; // how many of those below are bound around it
@@ -213,8 +225,6 @@ private:
     }
     static Expr nothing() { return Halide::reinterpret(Halide::Handle(), Expr(uint64_t(0))); }
 
-    // What is stored to a buffer before it is streamed.
-    enum class Part { run, step, row, whole_row, rows, in_turn, in_part };
     static bool is(const For *loop, const Halide::Var &name) { return ends_with(loop->name, "." + name.name()); }
     static std::optional<Part> part_of(const For *loop) {
         const std::pair<const Halide::Var &, Part> parts[] = {{streamed_run, Part::run},        {streamed_step, Part::step},
@@ -227,7 +237,6 @@ private:
     }
     // Whether all passes of the loop are stored, rather than each.
     static bool are_rows(Part part) { return part == Part::rows || is_short(part); }
-    static bool are_lines(Part part) { return part == Part::step || part == Part::whole_row || part == Part::in_turn; }
     static bool is_short(Part part) { return part == Part::in_turn || part == Part::in_part; }
     int most_elements(Part part) const {
         switch (part) {
@@ -242,82 +251,108 @@ private:
         }
     }
 
-    // What goes on from the buffer at once.
+    // What goes on from the buffer at once: so many elements. And what is asked for meanwhile, if anything.
     struct Sent {
-        Expr count, begins, ends; // elements, and whether a stream begins and ends with them
-        Expr next, far;           // what is asked for meanwhile, if anything
+        Expr count, next, far;
     };
 
     Sent sent(const For *loop, Part part, const FirstAccess &first) const {
-        const Expr row = row_elements(), all = const_true();
+        const Expr row = row_elements();
         const Expr far = Variable::make(Halide::Int(32), next_is_far()), rows_later = Variable::make(Halide::Int(32), rows_ahead());
         const int around = int(loops.size()) - 1;
-        if (part == Part::row) return {row, all, all, next(first, around, rows_later), far};
-        if (part == Part::whole_row) return {row, all, all, {}, 0};
+        if (part == Part::row) return {row, next(first, around, rows_later), far};
+        if (part == Part::whole_row) return {row, {}, 0};
         const Expr run = Variable::make(Halide::Int(32), loop->name), count = min(most_elements(part), row - run * most_elements(part));
-        if (part == Part::step) return {count, all, all, {}, 0};
-        if (part == Part::run) {
-            const Expr last = loop->min + loop->extent - 1;
-            return {count, run == loop->min, run == last, next(first, around - 1, rows_later), far};
-        }
+        if (part == Part::step) return {count, {}, 0};
+        if (part == Part::run) return {count, next(first, around - 1, rows_later), far};
         const Expr passes = StoringPasses(loop).count(), ahead = passes_ahead(loop->extent * row);
-        if (part == Part::rows) return {passes * row, all, all, next(first, around, ahead), far};
+        if (part == Part::rows) return {passes * row, next(first, around, ahead), far};
 
         // Other parts take their turns before the next of this stream: none is near that isn't asked for.
-        if (part == Part::in_turn) return {passes * row, all, all, next_in_turn(first, passes * row), 1};
+        if (part == Part::in_turn) return {passes * row, next_in_turn(first, passes * row), 1};
 
-        // A part ends its stream where the next one would store nothing. What the stream reads later lies further on, parts of it or not.
-        const For *parts = loops.back().loop;
+        // What the stream reads later lies further on, parts of it or not.
         const Values within(names.begin() + static_cast<std::ptrdiff_t>(loops.back().names), names.end());
-        const Expr at = Variable::make(Halide::Int(32), parts->name), last = parts->min + parts->extent - 1;
-        const auto of_part = [&](const Expr &value, const Expr &other) {
-            return substitute(parts->name, other, substituted(within, value));
-        };
-        const Expr ends = at == last || of_part(passes, at + 1) <= 0;
-        const Expr next = first.load.defined() ? address(reads.input, of_part(first.load, at + ahead), first.type) : Expr();
-        return {passes * row, at == parts->min, ends, next, 0};
+        const std::string &parts = loops.back().loop->name;
+        const Expr later = Variable::make(Halide::Int(32), parts) + ahead;
+        return {passes * row,
+                first.load.defined() ? address(reads.input, substitute(parts, later, substituted(within, first.load)), first.type) : Expr(),
+                0};
     }
 
-    // What a part stores to the output: to a buffer that is named here instead, and on from there. A run or a row is a pass of the loop,
-    // rows are all passes of theirs.
-    Stmt streamed(const Stmt &body, const For *loop, Part part, std::string &scratch) {
+    // What a part stores to the output: to the task's buffer, and on from there. A run or a row is a pass of the loop, rows are all passes
+    // of theirs.
+    Stmt streamed(const Stmt &body, const For *loop, Part part) {
         FirstAccess first(output, reads.input);
         body.accept(&first);
         if (!first.store.defined()) return body;
+        if (scratch.empty()) throw Halide::CompileError("attune: what is streamed is in no parallel loop: " + loop->name);
         streams = true;
         element = first.type;
-        scratch = unique_name(output + ".run");
-        const std::string index = scratch + ".index";
-        const Expr at = Variable::make(first.store.type(), index);
+        if (!largest || most_elements(*largest) < most_elements(part)) largest = part;
+        const std::string index = scratch + ".index", begin = scratch + ".begin_of_part";
+        const Expr at = Variable::make(first.store.type(), index), from = Variable::make(Halide::Int(32), begin);
         const Sent s = sent(loop, part, first);
-        const auto flag = [](const Expr &condition) { return select(condition, 1, 0); };
-        const Expr line = bytes_per_line / element.bytes();
-        const Expr begin = is_short(part) ? Variable::make(Halide::Int(32), begin_of(scratch)) + line : line;
-        const Expr from = address(scratch, begin, element);
-        const Expr to = address(output, at, element), bytes = s.count * element.bytes();
-        const Expr next = s.next.defined() ? s.next : nothing();
-        Stmt on = call(function, {to, from, bytes, flag(s.begins), flag(s.ends), next, s.far});
-        if (by_lines && are_lines(part)) {
-            const Stmt lines = call("attune_stream_lines_avx512", {to, from, bytes, next});
-            const Expr begins_line = Halide::reinterpret<uint64_t>(to) % Expr(uint64_t(bytes_per_line)) == 0;
-            on = part == Part::in_turn ? IfThenElse::make(begins_line, lines, on) : lines;
-        }
-        const Stmt there = LetStmt::make(index, first.store, Block::make(Redirect(output, scratch, at - begin).mutate(body), on));
+        const Stmt on = call(function, {address(output, at, element), address(scratch, from, element), s.count * element.bytes(),
+                                        s.next.defined() ? s.next : nothing(), s.far});
+        Stmt there = Block::make(Redirect(output, scratch, at - from).mutate(body), on);
+        there = LetStmt::make(begin, part == Part::in_turn ? begin_of_turn() : begin_of_buffer(), there);
+        there = LetStmt::make(index, first.store, there);
         return are_rows(part) ? IfThenElse::make(s.count > 0, there) : there;
     }
 
-    // With a line before what is stored, for what is left of the part before, and one behind it, which vectors may reach.
-    Stmt with_scratch(const std::string &scratch, Part part, const Stmt &body) const {
-        const auto allocated = [&](int bytes, const Stmt &s) {
-            return Allocate::make(scratch, element, Halide::MemoryType::Stack, {bytes / element.bytes()}, const_true(), s);
-        };
-        const int bytes = most_elements(part) * element.bytes() + 2 * bytes_per_line;
-        if (!is_short(part)) return allocated(bytes, body);
-        const Expr on_page = Halide::reinterpret<uint64_t>(Variable::make(Halide::Handle(), scratch)) % Expr(uint64_t(bytes_per_page));
-        const Expr left = bytes_per_page - Halide::cast<int>(on_page), begin = select(left < bytes_on_a_page, left / element.bytes(), 0);
-        return allocated(bytes + bytes_on_a_page, LetStmt::make(begin_of(scratch), begin, body));
+    // Where the buffer begins, in elements of what is allocated.
+    Expr begin_of_buffer() const { return Variable::make(Halide::Int(32), scratch + ".begin"); }
+    // And that of one of the streams that take turns, which are those of the loop around.
+    Expr begin_of_turn() const {
+        if (all_begin_lines) return begin_of_buffer();
+        const For *turns = loops.back().loop;
+        return begin_of_turn(Variable::make(Halide::Int(32), turns->name) - turns->min);
     }
-    static std::string begin_of(const std::string &scratch) { return scratch + ".begin"; }
+    Expr begin_of_turn(const Expr &turn) const { return begin_of_buffer() + turn * (bytes_per_turn / element.bytes()); }
+    // Whether streams that take turns all begin with a line, of which nothing is then ever left: they share a buffer, and code that has
+    // fewer instructions between two parts.
+    Expr begin_lines() const {
+        const Expr buffer = Variable::make(Halide::type_of<halide_buffer_t *>(), output + ".buffer");
+        Expr begin = Halide::reinterpret<uint64_t>(Variable::make(Halide::Handle(), output)) % Expr(uint64_t(bytes_per_line)) == 0;
+        for (int axis = 2; axis < rank; axis++) {
+            const Expr stride = Call::make(Halide::Int(32), Call::buffer_get_stride, {buffer, axis}, Call::PureExtern);
+            begin = begin && stride % (bytes_per_line / element.bytes()) == 0;
+        }
+        return begin;
+    }
+    // What a pass of a parallel loop does.
+    Stmt body_of_task(const Stmt &given) {
+        scratch = unique_name(output + ".streamed"), largest.reset(), all_begin_lines = true;
+        const Stmt body = mutate(given);
+        if (largest != Part::in_turn) return body;
+        all_begin_lines = false;
+        return IfThenElse::make(begin_lines(), body, mutate(given));
+    }
+
+    // A task's streams, and the buffers for them: with two lines before each, as the runtime's Streamed says, and one behind it, which
+    // vectors may reach.
+    Stmt task(const Stmt &body) const {
+        const bool in_turn = largest == Part::in_turn;
+        const auto of_all = [&](const char *function) {
+            const Expr turn = Variable::make(Halide::Int(32), scratch + ".turn");
+            const Stmt of_one = call(function, {address(scratch, begin_of_turn(turn), element)});
+            return For::make(scratch + ".turn", 0, in_turn ? most_in_turn : 1, ForType::Serial, Halide::Partition::Never,
+                             Halide::DeviceAPI::None, of_one);
+        };
+        const Expr before = 2 * bytes_per_line / element.bytes();
+        const Expr on_page = Halide::reinterpret<uint64_t>(Variable::make(Halide::Handle(), scratch)) % Expr(uint64_t(bytes_per_page));
+        const Expr left = bytes_per_page - Halide::cast<int>(on_page);
+        int bytes = most_elements(*largest) * element.bytes() + 3 * bytes_per_line;
+        Expr begin = before;
+        if (in_turn)
+            bytes = most_in_turn * bytes_per_turn + bytes_per_page, begin += left / element.bytes();
+        else if (is_short(*largest))
+            bytes += bytes_on_a_page, begin += select(left < bytes_on_a_page, left / element.bytes(), 0);
+        const Stmt all = Block::make({of_all("attune_stream_begin"), body, of_all("attune_stream_end")});
+        return Allocate::make(scratch, element, Halide::MemoryType::Stack, {bytes / element.bytes()}, const_true(),
+                              LetStmt::make(scratch + ".begin", begin, all));
+    }
 
     Stmt visit(const LetStmt *op) override {
         names.emplace_back(op->name, op->value);
@@ -327,26 +362,18 @@ private:
     }
 
     Stmt visit(const For *op) override {
-        const bool outer = streams;
+        const bool outer = streams, is_task = op->for_type == ForType::Parallel;
         streams = false;
         loops.push_back({op, names.size()});
-        Stmt body = mutate(op->body);
-        std::string scratch;
+        Stmt body = is_task ? body_of_task(op->body) : mutate(op->body);
         const std::optional<Part> part = part_of(op);
-        if (part && !are_rows(*part)) body = streamed(body, op, *part, scratch);
+        if (part && !are_rows(*part)) body = streamed(body, op, *part);
         loops.pop_back();
-        if (streams && op->for_type == ForType::Parallel) body = Block::make(body, call("attune_stream_end", {}));
+        if (streams && is_task) body = task(body);
+        if (is_task) scratch.clear();
         Stmt all = For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, body);
-        if (part && are_rows(*part)) all = streamed(all, op, *part, scratch);
+        if (part && are_rows(*part)) all = streamed(all, op, *part);
         streams = streams || outer;
-        if (part == Part::in_part)
-            parts = scratch;
-        else if (!scratch.empty())
-            all = with_scratch(scratch, *part, all);
-        if (is(op, streamed_part)) {
-            all = with_scratch(parts, Part::in_part, all);
-            parts.clear();
-        }
         if (!loops.empty() || !streams) return all;
         streams = false;
         const Expr row = row_elements();
@@ -412,7 +439,7 @@ Expr begins_lines(const Halide::Func &output, const std::vector<int> &axes) {
     return begins;
 }
 
-Expr heads_in_turn() { return Call::make(Halide::Int(32), "attune_streamed_heads_in_turn", {}, Call::PureExtern); }
+Expr heads_in_turn() { return min(most_in_turn, Call::make(Halide::Int(32), "attune_streamed_heads_in_turn", {}, Call::PureExtern)); }
 
 Expr asks_in_turn() { return streamed_parts_ahead() > 0; }
 
@@ -430,7 +457,7 @@ Expr rows_are_streamed(const Halide::Func &output) {
 }
 
 void lower_streams(Halide::Pipeline pipeline, const Machine &machine, int along, const StreamedReads &reads) {
-    pipeline.add_custom_lowering_pass(new LowerStreams(pipeline.outputs()[0].name(), reads, along, machine.float_lanes == 16));
+    pipeline.add_custom_lowering_pass(new LowerStreams(pipeline.outputs()[0], reads, along, machine.float_lanes == 16));
 }
 
 } // namespace attune::schedules::x86

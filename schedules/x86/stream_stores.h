@@ -13,14 +13,13 @@ namespace attune::schedules::x86 {
 /** Cuts the innermost axis of a stage into runs that go past the caches, of vectors of so many lanes. */
 void stream_runs(Halide::Stage stage, const Halide::Var &along, int lanes, const Halide::Type &type);
 
-/** Cuts it into steps of so many elements that go past the caches, of vectors of so many lanes: of rows that are whole lines, each of which
- * begins one. The name of the loop over steps ends with that of streamed_step. */
+/** Cuts it into shorter steps for a pipeline, which ask for nothing. The name of the loop over them ends with that of streamed_step. */
 void stream_steps(Halide::Stage stage, const Halide::Var &along, int lanes);
 
 constexpr int elements_per_step = 128;
 extern const Halide::Var streamed_step;
 
-/** The name of a loop each pass of which stores such a row, which goes past the caches as a whole. */
+/** The name of a loop each pass of which stores a row for a pipeline, which goes past the caches as a whole. */
 extern const Halide::Var streamed_whole_row;
 
 /** Whether rows that go past the caches are pipelined on this CPU, as the runtime's attune_pipelines_rows() says. */
@@ -32,8 +31,8 @@ constexpr int most_streamed_together = 2048; // elements
  * most_streamed_together elements. */
 void stream_rows(Halide::Stage stage, const Halide::Var &row);
 
-/** Sends rows past the caches by parts of a stream, each of rows_of_lines() but a stream's last: `row` is the loop over a part's, `part`,
- * around it, that over a stream's parts. */
+/** Sends rows past the caches by parts, each of rows_of_lines() but a stream's last: `row` is the loop over a part's, `part`, around it,
+ * that over a stream's parts. */
 void stream_parts(Halide::Stage stage, const Halide::Var &row, const Halide::Var &part);
 /** Sends rows_of_lines() past the caches at once, which begin a line, in turn with those of other streams. In x, too, the next ones of each
  * stream follow. */
@@ -67,7 +66,8 @@ struct StreamedReads {
 };
 
 /** Makes runs and rows what they say, in pipelines of one output whose axis `along` is contiguous: each fills a buffer in the first-level
- * cache instead, from which the runtime's attune_stream() writes, and each pass of a parallel loop ends with a fence. */
+ * cache instead, from which the runtime's attune_stream() writes. What a pass of a parallel loop, which must be around them, writes one
+ * after the other without gaps is one stream, whose lines are whole; the pass ends with a fence. */
 void lower_streams(Halide::Pipeline pipeline, const Machine &machine, int along, const StreamedReads &reads);
 
 } // namespace attune::schedules::x86

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 #include <limits>
+#include <set>
 #include <string_view>
 
 #include "attune/attune.hpp"
@@ -11,7 +12,7 @@
 
 // The linker's --wrap sends the kernels' calls here (see CMakeLists.txt).
 namespace {
-std::atomic<int64_t> streamed, streamed_in_lines_of_avx512, in_lines;
+std::atomic<int64_t> streamed, streamed_in_lines_of_avx512, calls;
 std::atomic<int64_t> least_streamed; // whatever the machine's caches hold
 int32_t bytes_ahead = 8192;          // whatever the machine is
 struct Turns {
@@ -22,38 +23,36 @@ Turns turns = intels;
 bool pipelines_rows = true;
 std::vector<const char *> *places; // where to, if somebody asks, of one thread
 std::vector<const char *> *asked;  // and what for meanwhile
+std::set<const char *> *buffers;   // and where from
 
-void note(const char *to, int64_t bytes, const char *next) {
-    if (places && bytes > 0) places->push_back(to);
-    if (asked && bytes > 0) asked->push_back(next);
+void note(const char *to, const char *from, int64_t bytes, const char *next) {
+    if (bytes == 0) return;
+    streamed += bytes, ++calls;
+    if (places) places->push_back(to);
+    if (asked) asked->push_back(next);
+    if (buffers) buffers->insert(from);
 }
 } // namespace
 extern "C" {
-int attune_stream(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far);
-int attune_stream_avx512(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far);
-int attune_stream_lines_avx512(char *to, const char *from, int64_t bytes, const char *next);
+int attune_stream(char *to, char *from, int64_t bytes, const char *next, int next_is_far);
+int attune_stream_avx512(char *to, char *from, int64_t bytes, const char *next, int next_is_far);
+int attune_stream_begin(char *from);
+int attune_stream_end(char *from);
 decltype(attune_stream) __real_attune_stream, __real_attune_stream_avx512;
-decltype(attune_stream_lines_avx512) __real_attune_stream_lines_avx512;
 
 int64_t __wrap_attune_least_streamed_bytes() { return least_streamed; }
 int32_t __wrap_attune_streamed_bytes_ahead() { return bytes_ahead; }
 int32_t __wrap_attune_streamed_heads_in_turn() { return turns.heads; }
 int32_t __wrap_attune_streamed_parts_ahead() { return turns.parts_ahead; }
 int32_t __wrap_attune_pipelines_rows() { return pipelines_rows ? 1 : 0; }
-int __wrap_attune_stream(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far) {
-    streamed += bytes;
-    note(to, bytes, next);
-    return __real_attune_stream(to, from, bytes, begins, ends, next, next_is_far);
+int __wrap_attune_stream(char *to, char *from, int64_t bytes, const char *next, int next_is_far) {
+    note(to, from, bytes, next);
+    return __real_attune_stream(to, from, bytes, next, next_is_far);
 }
-int __wrap_attune_stream_avx512(char *to, char *from, int64_t bytes, int begins, int ends, const char *next, int next_is_far) {
-    streamed += bytes, streamed_in_lines_of_avx512 += bytes;
-    note(to, bytes, next);
-    return __real_attune_stream_avx512(to, from, bytes, begins, ends, next, next_is_far);
-}
-int __wrap_attune_stream_lines_avx512(char *to, const char *from, int64_t bytes, const char *next) {
-    streamed += bytes, streamed_in_lines_of_avx512 += bytes, in_lines += bytes;
-    note(to, bytes, next);
-    return __real_attune_stream_lines_avx512(to, from, bytes, next);
+int __wrap_attune_stream_avx512(char *to, char *from, int64_t bytes, const char *next, int next_is_far) {
+    streamed_in_lines_of_avx512 += bytes;
+    note(to, from, bytes, next);
+    return __real_attune_stream_avx512(to, from, bytes, next, next_is_far);
 }
 }
 
@@ -161,7 +160,7 @@ protected:
         return x;
     }
     bool is_softmax() const { return std::string_view(GetParam().operation).find("softmax") != std::string_view::npos; }
-    Rows numbers() { return pipelined_bytes() > 0 ? special() : normal(); }
+    Rows numbers() { return is_softmax() ? special() : normal(); }
     int64_t output_bytes() const {
         const StreamCase &c = GetParam();
         return c.heads * c.rows * c.columns * (c.type == ATTUNE_F32 ? 4 : 2);
@@ -171,21 +170,26 @@ protected:
     int64_t streamed_bytes() const {
         const StreamCase &c = GetParam();
         const bool by_memory = has_avx512() || (c.type == ATTUNE_F32 && std::string_view(attune_cpu_class()) == "avx2");
-        const bool short_ones = (by_memory && c.padding == 0) || pipelined_bytes() > 0;
+        const bool short_ones = (by_memory && c.padding == 0) || is_pipelined();
         return !is_softmax() || c.columns >= 2048 || short_ones ? output_bytes() : 0;
     }
-    /** What is written so by a pipeline: rows of whole lines, each of which begins one. */
-    int64_t pipelined_bytes() const {
+    static constexpr int64_t longest_row_at_once = 256, step = 128;
+    /** Long rows wherever they lie, short ones that follow one another or begin a line. */
+    bool is_pipelined() const {
         const StreamCase &c = GetParam();
-        const bool are_lines = c.columns % 32 == 0 && c.padding % 32 == 0 && c.first == 0;
-        const bool is_long = c.columns >= (c.type == ATTUNE_F32 ? 64 : 128);
-        const bool is_one = is_softmax() && are_lines && is_long && has_avx512();
-        return pipelines_rows && is_one ? output_bytes() : 0;
+        const int64_t size = c.type == ATTUNE_F32 ? 4 : 2;
+        const bool begin_lines = c.first * size % 64 == 0 && (c.columns + c.padding) * size % 64 == 0;
+        const bool are_seen = c.columns > longest_row_at_once || c.padding == 0 || begin_lines;
+        return is_softmax() && pipelines_rows && has_avx512() && are_seen && c.columns * size >= 256;
     }
-    /** That this is written by the function for whole lines, which writes heads of rotary embedding that take turns, too. */
+    /** What a pipeline sends on are rows, or shorter steps of them than those that go without. */
     void expect_pipelined() const {
-        if (is_softmax()) {
-            EXPECT_EQ(in_lines, pipelined_bytes());
+        const StreamCase &c = GetParam();
+        const int64_t steps = c.columns > longest_row_at_once ? (c.columns + step - 1) / step : 1;
+        if (is_pipelined()) {
+            EXPECT_EQ(calls, c.heads * c.rows * steps);
+        } else if (is_softmax() && has_avx512()) {
+            EXPECT_LT(calls, c.heads * c.rows * steps);
         }
     }
 };
@@ -201,7 +205,7 @@ TEST_P(Streams, GiveTheBitsOfRowsThatStayInTheCaches) {
 
     for (const auto &[threads, of_cpu] : {std::pair(1, intels), {3, intels}, {2, others}}) {
         turns = of_cpu;
-        streamed = streamed_in_lines_of_avx512 = in_lines = 0;
+        streamed = streamed_in_lines_of_avx512 = calls = 0;
         std::fill(all.lines.begin(), all.lines.end(), untouched);
         ASSERT_TRUE(run(x.heads(0, c.heads), all.heads(0, c.heads), threads).ok());
         EXPECT_EQ(streamed, streamed_bytes()) << threads << " threads";
@@ -215,7 +219,7 @@ TEST_P(Streams, GiveTheBitsOfRowsThatStayInTheCaches) {
 TEST_P(Streams, ArePipelinedWhereTheRuntimeSays) {
     Rows x = numbers(), piped(GetParam()), plain(GetParam());
     for (Rows *y : {&piped, &plain}) {
-        pipelines_rows = y == &piped, in_lines = 0;
+        pipelines_rows = y == &piped, calls = 0;
         ASSERT_TRUE(run(x.heads(0, GetParam().heads), y->heads(0, GetParam().heads), 2).ok());
         expect_pipelined();
     }
@@ -262,6 +266,9 @@ INSTANTIATE_TEST_SUITE_P(
         StreamCase{"softmax", ATTUNE_F16, 2, 33001, 160, 0, 0}, StreamCase{"softmax", ATTUNE_F16, 2, 2150, 2112, 0, 0},
         StreamCase{"log_softmax", ATTUNE_F32, 2, 22003, 96, 0, 0}, StreamCase{"log_softmax", ATTUNE_F32, 2, 1021, 2080, 32, 0},
         StreamCase{"log_softmax", ATTUNE_BF16, 2, 20003, 224, 0, 0}, StreamCase{"log_softmax", ATTUNE_F16, 2, 2150, 2112, 0, 0},
+        StreamCase{"softmax", ATTUNE_F32, 2, 11000, 197, 0, 4}, StreamCase{"softmax", ATTUNE_F32, 2, 2200, 1020, 0, 0},
+        StreamCase{"softmax", ATTUNE_BF16, 2, 17001, 250, 0, 7}, StreamCase{"log_softmax", ATTUNE_F16, 2, 7003, 604, 5, 2},
+        StreamCase{"softmax", ATTUNE_F32, 2, 21001, 101, 3, 1}, StreamCase{"rotary_half", ATTUNE_F32, 9, 4301, 128, 0, 4},
         StreamCase{"rotary_half", ATTUNE_F32, 8, 4400, 126, 2, 3}, StreamCase{"rotary_half", ATTUNE_F32, 8, 4200, 128, 0, 0},
         StreamCase{"rotary_interleaved", ATTUNE_F32, 8, 5500, 98, 1, 1}, StreamCase{"rotary_half", ATTUNE_BF16, 16, 4300, 130, 3, 1},
         StreamCase{"rotary_interleaved", ATTUNE_F16, 16, 5800, 94, 0, 5}, StreamCase{"rotary_half", ATTUNE_F32, 7, 5000, 128, 0, 16},
@@ -357,6 +364,18 @@ TEST_F(StreamedHeads, ThatBeginWithinALineFollowOneAnother) {
         ASSERT_EQ(rows[static_cast<size_t>(i)], i);
 }
 
+// So that what each leaves of a line goes on with its next part. What begins a line leaves none.
+TEST_F(StreamedHeads, ThatTakeTurnsWithinLinesHaveABufferEach) {
+    turns = intels;
+    for (int64_t first : {0, 4, 16}) { // elements
+        std::set<const char *> of_heads;
+        buffers = &of_heads;
+        EXPECT_EQ(streamed_rows(7, 600, 128, first).written[1], 600);
+        buffers = nullptr;
+        EXPECT_EQ(of_heads.size(), first % 16 == 0 ? 1 : 7) << first;
+    }
+}
+
 // Rows of 4 KiB, by runs of 1 KiB.
 TEST(StreamedNorms, AskForWhatLiesAsFarAheadAsTheRuntimeSays) {
     Rows x({"rms_norm", ATTUNE_F32, 1, 64, 1024, 0, 0});
@@ -374,47 +393,86 @@ TEST(StreamedNorms, AskForWhatLiesAsFarAheadAsTheRuntimeSays) {
     }
 }
 
-/** Streams a row in parts of 128 bytes from a buffer, and the rest, to `first` bytes into a line. */
-std::vector<char> streamed_row(decltype(attune_stream) *stream, const std::vector<char> &row, size_t first) {
-    constexpr size_t line = 64, part = 128;
-    std::vector<char> to(line + first + row.size() + 2 * line, '\xff');
-    char *begin = to.data() + (line - reinterpret_cast<uintptr_t>(to.data()) % line) % line + first;
-    std::array<char, line + part + line> buffer = {};
-    bool ends = false;
-    for (size_t at = 0; !ends; at += part) {
-        const size_t bytes = std::min(part, row.size() - at);
-        ends = at + bytes == row.size();
-        std::copy_n(row.begin() + static_cast<std::ptrdiff_t>(at), bytes, buffer.begin() + line);
-        stream(begin + at, buffer.data() + line, static_cast<int64_t>(bytes), at == 0, ends, nullptr, at % 256 == 0);
+/** What a stream is tested with: parts of a row each, to places in memory of its own, all of which is 0xff but what was written. */
+class StreamOfTheRuntime : public ::testing::TestWithParam<decltype(attune_stream) *> {
+protected:
+    static constexpr size_t line = 64, most = 512;
+    void SetUp() override {
+        if (GetParam() == attune_stream_avx512 && !has_avx512()) GTEST_SKIP() << "the function is for AVX-512";
+        attune_stream_begin(buffer());
     }
-    return {begin - first, begin + row.size() + line};
-}
-
-TEST(StreamsOfTheRuntime, CopyPartsThatBeginALine) {
-    if (!has_avx512()) GTEST_SKIP() << "the function is for AVX-512";
-    for (size_t bytes = 0; bytes <= 400; bytes += 2) {
-        std::vector<Line> from(8), to(8, untouched);
-        char *numbers = from.front().bytes.data();
+    char *buffer() { return lines.data()->bytes.data() + 2 * line; }
+    /** Numbers that go on from part to part, `bytes` of them, to `place`. */
+    void stream(size_t place, size_t bytes) {
         for (size_t i = 0; i < bytes; i++)
-            numbers[i] = static_cast<char>(i % 251);
-        attune_stream_lines_avx512(to.front().bytes.data(), numbers, static_cast<int64_t>(bytes), bytes % 4 == 0 ? numbers : nullptr);
-        std::fill(numbers + bytes, numbers + from.size() * sizeof(Line), '\xff');
-        ASSERT_EQ(std::memcmp(from.data(), to.data(), to.size() * sizeof(Line)), 0) << bytes << " bytes";
+            expected[place + i] = buffer()[i] = static_cast<char>(next++ % 251);
+        GetParam()(to() + place, buffer(), static_cast<int64_t>(bytes), next % 2 == 0 ? buffer() : nullptr, next % 3 == 0);
     }
+    ::testing::AssertionResult ends() {
+        attune_stream_end(buffer());
+        for (size_t i = 0; i < expected.size(); i++)
+            if (to()[i] != expected[i]) return ::testing::AssertionFailure() << "byte " << i << " differs";
+        return ::testing::AssertionSuccess();
+    }
+    void begin_again() {
+        std::fill(output.begin(), output.end(), untouched);
+        std::fill(expected.begin(), expected.end(), '\xff');
+        attune_stream_begin(buffer());
+    }
+
+private:
+    size_t next = 0;
+    std::vector<Line> lines = std::vector<Line>(2 + most / line + 1), output = std::vector<Line>(64, untouched);
+    std::vector<char> expected = std::vector<char>(64 * line, '\xff');
+    char *to() { return output.data()->bytes.data(); }
+};
+
+TEST_P(StreamOfTheRuntime, CopiesRowsToAnywhere) {
+    for (size_t first : {0, 2, 16, 34, 62})
+        for (size_t bytes = 0; bytes <= 400; bytes += 2) {
+            begin_again();
+            stream(first, bytes);
+            ASSERT_TRUE(ends()) << bytes << " bytes, from " << first;
+        }
 }
 
-TEST(StreamsOfTheRuntime, CopyRowsToAnywhere) {
-    std::vector<decltype(attune_stream) *> streams = {attune_stream};
-    if (has_avx512()) streams.push_back(attune_stream_avx512);
-    for (auto *stream : streams)
-        for (size_t first : {0, 2, 16, 34, 62})
-            for (size_t bytes = 0; bytes <= 400; bytes += 2) {
-                std::vector<char> row(bytes), expected(first + bytes + 64, '\xff');
-                for (size_t i = 0; i < bytes; i++)
-                    expected[first + i] = row[i] = static_cast<char>(i % 251);
-                ASSERT_TRUE(streamed_row(stream, row, first) == expected) << bytes << " bytes, from " << first;
+// Parts of any length, short ones within a line too, of which the next goes on.
+TEST_P(StreamOfTheRuntime, GoesOnWhereItEnded) {
+    for (size_t first : {0, 2, 20, 34, 62})
+        for (size_t bytes : {2, 6, 30, 64, 66, 100, 128, 162, 500}) {
+            begin_again();
+            size_t place = first;
+            for (int part = 0; part < 6; part++, place += bytes)
+                stream(place, bytes);
+            ASSERT_TRUE(ends()) << "parts of " << bytes << " bytes, from " << first;
+        }
+}
+
+TEST_P(StreamOfTheRuntime, BeginsAnewElsewhere) {
+    for (size_t gap : {0, 2, 32, 64, 126})
+        for (size_t first : {0, 10, 48})
+            for (size_t bytes : {4, 60, 64, 130, 256}) {
+                begin_again();
+                size_t place = first;
+                for (int row = 0; row < 5; row++, place += gap) // of two parts each
+                    for (int part = 0; part < 2; part++, place += bytes)
+                        stream(place, bytes);
+                ASSERT_TRUE(ends()) << "parts of " << bytes << " bytes, from " << first << ", " << gap << " between rows";
             }
 }
+
+// Backwards, so that none goes on, and lines are shared with what is written later.
+TEST_P(StreamOfTheRuntime, LeavesWhatItSharesLinesWith) {
+    for (size_t bytes : {2, 30, 64, 98, 160}) {
+        begin_again();
+        for (size_t place = 6 * bytes + 10; place > 10 + bytes; place -= bytes)
+            stream(place - bytes, bytes);
+        ASSERT_TRUE(ends()) << "parts of " << bytes << " bytes";
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Functions, StreamOfTheRuntime, ::testing::Values(attune_stream, attune_stream_avx512),
+                         [](const auto &info) { return info.index == 0 ? "sse2" : "avx512"; });
 
 } // namespace
 } // namespace attune::test

@@ -418,17 +418,17 @@ class Streams(unittest.TestCase):
                     found = CODE.disassembly(object_of(machine, kernel), "-r")
                     calls = set(re.findall(r"R_X86_64_PLT32\t(attune_(?:stream|least_streamed|pipelines)\w*)", found))
                     asks = {"attune_streamed_bytes_ahead"} if "norm" in kernel else set() # rows that are read twice
-                    lines = {"attune_stream_lines_avx512"} if machine == "x86-64-avx512" and "norm" not in kernel else set()
                     pipelines = {"attune_pipelines_rows"} if machine == "x86-64-avx512" and "softmax" in kernel else set()
                     turns = {"attune_streamed_heads_in_turn", "attune_streamed_parts_ahead"} if "rotary" in kernel else set()
-                    self.assertEqual(calls, {function, "attune_stream_end", "attune_least_streamed_bytes"} | asks | lines | pipelines | turns)
+                    always = {function, "attune_stream_begin", "attune_stream_end", "attune_least_streamed_bytes"}
+                    self.assertEqual(calls, always | asks | pipelines | turns)
 
     def test_of_softmax_read_weigh_and_write_in_one_loop(self):
         """Maxima of the next row, exponentials of this and stores of the row before: short rows in turn, and longer ones' steps."""
         for kernel, dtype in itertools.product(("softmax", "log_softmax"), ("f32", "bf16", "f16")):
             with self.subTest(kernel=kernel, dtype=dtype):
                 path = object_of("x86-64-avx512", f"{kernel}_vectorized_{dtype}")
-                loops = [{mnemonic for _, mnemonic, _ in loop} for loop in CODE.loops_around_calls(path, "attune_stream_lines_avx512")]
+                loops = [{mnemonic for _, mnemonic, _ in loop} for loop in CODE.loops_around_calls(path, "attune_stream_avx512")]
                 self.assertGreaterEqual(len([loop for loop in loops if {"vmaxps", "vfmadd213ps", "prefetcht1"} <= loop]), 2)
 
     def test_go_past_the_caches(self):
