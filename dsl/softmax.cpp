@@ -91,9 +91,11 @@ void declare_finish(Softmax &s, SoftmaxKind kind, const SoftmaxScale &scale) {
     const Expr maximum = s.maximum(column, row), sum = cast<float>(s.sum(column, row));
     if (kind == SoftmaxKind::softmax)
         s.finish(column, row) = finished(kind, sum);
-    else if (kind == SoftmaxKind::log_softmax)
-        s.finish(column, row) = Halide::Tuple(finished(kind, sum), reference_score(maximum));
-    else
+    else if (kind == SoftmaxKind::log_softmax) {
+        s.reduced = Func("reduced");
+        s.reduced(column, row) = Halide::Tuple(sum, reference_score(maximum));
+        s.finish(column, row) = Halide::Tuple(finished(kind, s.reduced(column, row)[0]), s.reduced(column, row)[1]);
+    } else
         s.finish(column, row) = log_sum_exp(maximum, sum, scale.temperature);
 }
 

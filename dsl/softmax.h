@@ -72,6 +72,7 @@ struct Softmax {
     Halide::Func lane_sum;             // (column, lane, row)
     std::vector<Halide::Func> sums;    // as maxima
     Halide::Func sum;                  // (column, row)
+    Halide::Func reduced;              // (column, row), of log_softmax alone: the sum, and what scores are taken relative to
     Halide::Func finish;               // (column, row): 1 / sum, ln sum or the log-sum-exp; 0 for the first two where sum is 0. Beside ln
                                        // sum what scores are taken relative to, so that elements need no maximum
     Halide::Func result;               // (column, i, row); of log_sum_exp the same for every i

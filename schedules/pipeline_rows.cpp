@@ -33,18 +33,25 @@ private:
     }
 };
 
-// Whether a statement reads one of some buffers.
+// Whether a statement reads one of some buffers: all of it, or what comes after a loop in it.
 class FindLoad : public IRVisitor {
 public:
-    explicit FindLoad(const std::set<std::string> &of) : of(of) {}
+    explicit FindLoad(const std::set<std::string> &of, const For *after = nullptr) : of(of), after(after) {}
     std::string found;
 
 private:
     using IRVisitor::visit;
     const std::set<std::string> &of;
+    const For *after; // nullptr from there on
 
+    void visit(const For *op) override {
+        if (op == after)
+            after = nullptr;
+        else
+            IRVisitor::visit(op);
+    }
     void visit(const Load *op) override {
-        if (of.count(op->name) > 0) found = op->name;
+        if (!after && of.count(op->name) > 0) found = op->name;
         IRVisitor::visit(op);
     }
 };
@@ -166,24 +173,42 @@ AllPieces by_stages(const std::vector<Stmt> &pieces, const PipelineRows::Stages 
 }
 
 // What is stored before the joined loop no other stage may read, as it reads another row's; nor the third what the first stores at all,
-// since that is the next row's by then.
+// nor what follows a stage's loop what the loop of an earlier one stores, since that is a later row's by then.
 void check_what_is_read(const AllPieces &pieces, const PipelineRows::Stages &stages) {
+    const auto check_found = [](const FindLoad &load, const std::string &by) {
+        if (!load.found.empty())
+            throw Halide::CompileError("attune: " + load.found + ", which another stage of a pipeline reads, is stored by " + by);
+    };
     const auto check = [&](const std::set<std::string> &stored, std::size_t reader, const std::string &by) {
         FindLoad load(stored);
         for (const Stmt &s : pieces[reader].in_order())
             s.accept(&load);
-        if (!load.found.empty())
-            throw Halide::CompileError("attune: " + load.found + ", which another stage of a pipeline reads, is stored by " + by);
+        check_found(load, by);
+    };
+    const auto loop_of = [&](std::size_t stage, std::size_t i) {
+        return outermost_loops(pieces[stage].loops[i].around, stages[stage][i].name).loop;
     };
     for (std::size_t stage = 0; stage < stages.size(); stage++)
         for (std::size_t i = 0; i < stages[stage].size(); i++) {
             const Stmt &around = pieces[stage].loops[i].around;
-            const StoredBefore before(outermost_loops(around, stages[stage][i].name).loop, around);
+            const StoredBefore before(loop_of(stage, i), around);
             for (std::size_t other = 0; other < stages.size(); other++)
                 if (other != stage) check(before.names, other, "what comes before " + stages[stage][i].name);
         }
     for (const Stmt &s : pieces.front().in_order())
         check(stored_in(s), stages.size() - 1, "the first stage");
+    for (std::size_t stage = 0; stage < stages.size(); stage++)
+        for (std::size_t i = 0; i < stages[stage].size(); i++) {
+            const std::set<std::string> stored = stored_in(loop_of(stage, i)->body);
+            for (std::size_t later = stage + 1; later < stages.size(); later++)
+                for (std::size_t j = 0; j < stages[later].size(); j++) {
+                    FindLoad load(stored, loop_of(later, j));
+                    pieces[later].loops[j].around.accept(&load);
+                    for (const Stmt &s : pieces[later].loops[j].after)
+                        s.accept(&load);
+                    check_found(load, "the loop " + stages[stage][i].name);
+                }
+        }
 }
 
 bool has_all(const Stmt &s, const PipelineRows::Stages &stages) {

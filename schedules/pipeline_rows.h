@@ -25,7 +25,8 @@ namespace attune::schedules {
  *
  * Add it by Pipeline::add_custom_lowering_pass. It does nothing where no loop over rows has all of the stages' loops, in no other loop and
  * under no condition. Throws Halide::CompileError where a stage stores what another reads before its loop along the row, or stores before
- * the first such loop, where the third reads what the first stores, or where a loop is there more than once. */
+ * the first such loop, where the third reads what the first stores, or what follows a stage's loop what the loop of an earlier one stores,
+ * or where a loop is there more than once. */
 class PipelineRows : public Halide::Internal::IRMutator {
 public:
     /** A loop along the row, by what its name begins with, and how many passes of it one of the joined loop makes. */

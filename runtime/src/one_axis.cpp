@@ -5,6 +5,7 @@
 #include "elementwise.h"
 #include "halide_buffer.h"
 #include "overlap.h"
+#include "stream.h"
 #include "tensor.h"
 
 namespace attune::runtime {
@@ -109,6 +110,7 @@ bool advance(const Axes &axes, int64_t (&index)[ATTUNE_MAX_RANK]) {
 }
 
 Status run_all(const attune_kernel &kernel, const OneAxis &p, const Axes &axes, Call &call) {
+    const PartsOfOutput parts(axes.count > 0 ? packed_bytes(p.y) : 0);
     const auto x_bytes = static_cast<int64_t>(element_size(p.x.type)), y_bytes = static_cast<int64_t>(element_size(p.y.type));
     int64_t index[ATTUNE_MAX_RANK] = {};
     do {

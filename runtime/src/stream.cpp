@@ -27,9 +27,9 @@ struct Lines {
         for (const __m128i &quarter : Line(from).quarters)
             _mm_stream_si128(place++, quarter);
     }
-    void move(char *to, const char *from) const {
-        auto *place = reinterpret_cast<__m128i *>(to);
-        for (const __m128i &quarter : Line(from).quarters)
+    void keep(char *from, int64_t bytes) const {
+        auto *place = reinterpret_cast<__m128i *>(from - attune::runtime::bytes_per_line);
+        for (const __m128i &quarter : Line(from + bytes - attune::runtime::bytes_per_line).quarters)
             _mm_storeu_si128(place++, quarter);
     }
     void store(char *to, const char *from, int64_t begin, int64_t end) const {

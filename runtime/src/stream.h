@@ -40,7 +40,7 @@ template <typename Lines> void end_stream(char *from, const Lines &lines) {
 }
 
 /** What attune_stream() says, by `lines`: stream(to, from) writes a line past the caches, store(to, from, begin, end) some bytes of one,
- * and move(to, from) a line's bytes to where some of them may lie. */
+ * and keep(from, bytes) moves the last line's worth of so many bytes to before them. */
 template <typename Lines> void stream(char *to, char *from, int64_t bytes, const char *next, bool next_is_far, const Lines &lines) {
     Streamed &stream = streamed_from(from);
     const int64_t into = into_line(to), end = (into + bytes) / bytes_per_line * bytes_per_line - into;
@@ -58,7 +58,7 @@ template <typename Lines> void stream(char *to, char *from, int64_t bytes, const
         ask_for(next, next_is_far, at);
         lines.stream(to + at, from + at);
     }
-    if (end < bytes) lines.move(from - bytes_per_line, from + bytes - bytes_per_line);
+    if (end < bytes) lines.keep(from, bytes);
     stream.end = to + bytes;
 }
 

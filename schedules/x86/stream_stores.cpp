@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <optional>
-#include <sstream>
 #include <utility>
 #include <vector>
 
 #include "dsl/loading.h"
 #include "dsl/prefetch.h"
+#include "schedules/accesses.h"
 #include "schedules/uses.h"
 
 namespace attune::schedules::x86 {
@@ -29,9 +29,12 @@ constexpr int bytes_per_run = 1024, most_bytes_per_row = 4096, bytes_ahead_once 
 // rows begin within lines, the first level is faster all the same.) Measured on Zen 4, with 32 KiB.
 constexpr int most_bytes_near = 8192;
 
+// Beside what is streamed, its buffer has two lines before it, as the runtime's Streamed says, and what vectors may reach behind.
+constexpr int bytes_before = 2 * bytes_per_line, bytes_beside = bytes_before + most_bytes_whole;
+
 // A part is short, so that few instructions lie between what the next one reads and this one, and its rows may begin within a line: it is
 // stored to one page, since a store that spans two takes hundreds of cycles.
-constexpr int least_bytes_per_part = 512, bytes_on_a_page = 2 * least_bytes_per_part + 3 * bytes_per_line, bytes_per_page = 4096;
+constexpr int least_bytes_per_part = 512, bytes_on_a_page = 2 * least_bytes_per_part + bytes_beside, bytes_per_page = 4096;
 
 // The loop over runs, and that which stores rows that go together, or as a part of a stream.
 const Halide::Var streamed_run("streamed_run"), streamed_rows("streamed_rows");
@@ -40,114 +43,12 @@ const Halide::Var streamed_in_part("streamed_in_part"), streamed_in_turn("stream
 // Streams that take turns, and how far apart the buffers are that they go on from: none of them spans two pages, and no two lie at the same
 // place of one.
 constexpr int most_in_turn = 8, bytes_per_turn = bytes_per_page + 256;
-static_assert(most_bytes_per_row + 3 * bytes_per_line <= bytes_per_turn);
+static_assert(most_bytes_per_row + bytes_beside <= bytes_per_turn);
 static_assert((most_in_turn - 1) * (bytes_per_turn - bytes_per_page) + bytes_on_a_page <= bytes_per_page);
 
 Expr streamed_parts_ahead() { return Call::make(Halide::Int(32), "attune_streamed_parts_ahead", {}, Call::PureExtern); }
 
 int elements_per_run(const Halide::Type &type) { return bytes_per_run / type.bytes(); }
-
-// Where a statement first stores to one buffer, and where it first loads from another. Its loops and names on the way there are put in.
-class FirstAccess : public IRVisitor {
-public:
-    FirstAccess(const std::string &stored, const std::string &loaded) : stored(stored), loaded(loaded) {}
-
-    Expr store, load; // indices, undefined where there is none
-    Halide::Type type;
-
-private:
-    using IRVisitor::visit;
-    const std::string &stored, &loaded;
-    Values values;
-
-    template <typename Op> void within(const Op *op, const Expr &value) {
-        value.accept(this);
-        values.emplace_back(op->name, value);
-        op->body.accept(this);
-        values.pop_back();
-    }
-    void visit(const Let *op) override { within(op, op->value); }
-    void visit(const LetStmt *op) override { within(op, op->value); }
-    void visit(const For *op) override { within(op, op->min); }
-    Expr first_of(const Expr &index) const {
-        const Ramp *ramp = index.as<Ramp>();
-        return substituted(values, ramp ? ramp->base : index);
-    }
-    void visit(const Store *op) override {
-        IRVisitor::visit(op);
-        if (!store.defined() && op->name == stored) store = first_of(op->index), type = op->value.type().element_of();
-    }
-    void visit(const Load *op) override {
-        IRVisitor::visit(op);
-        if (!load.defined() && op->name == loaded && (op->type.is_scalar() || op->index.as<Ramp>())) load = first_of(op->index);
-    }
-};
-
-// How many passes of a loop over rows store them: where it runs to the end of a split, what lies past the axis is left out by conditions.
-class StoringPasses : public IRVisitor {
-public:
-    explicit StoringPasses(const For *loop) : loop(loop), passes(loop->extent) { loop->body.accept(this); }
-    Expr count() const { return max(0, passes); }
-
-private:
-    using IRVisitor::visit;
-    const For *const loop;
-    Expr passes;
-    bool in_row = false; // where conditions leave out parts of a row
-    Values values;
-
-    void visit(const LetStmt *op) override {
-        values.emplace_back(op->name, op->value);
-        op->body.accept(this);
-        values.pop_back();
-    }
-    void visit(const Block *op) override {
-        in_row = true;
-        IRVisitor::visit(op);
-    }
-    void visit(const For *op) override {
-        in_row = true;
-        IRVisitor::visit(op);
-    }
-    void visit(const IfThenElse *op) override {
-        const Expr condition = simplify(remove_likelies(substituted(values, op->condition)));
-        const bool of_rows = expr_uses_var(condition, loop->name);
-        if (of_rows)
-            passes = min(passes, passes_below(condition));
-        else if (!in_row)
-            passes = select(condition, passes, 0);
-        IRVisitor::visit(op);
-    }
-    Expr passes_below(const Expr &condition) const {
-        const LT *below = condition.as<LT>();
-        const Expr left = below ? below->b - below->a : Expr(), next = Variable::make(Halide::Int(32), loop->name) + 1;
-        if (in_row || !below || !is_const(simplify(substitute(loop->name, next, left) - left), -1)) {
-            std::ostringstream text;
-            text << condition;
-            throw Halide::CompileError("attune: which rows are streamed together can't be told from " + text.str());
-        }
-        return substitute(loop->name, loop->min, left);
-    }
-};
-
-// Sends the stores to a Func elsewhere, so much further down.
-class Redirect : public IRMutator {
-public:
-    Redirect(const std::string &func, const std::string &to, const Expr &down) : func(func), to(to), down(down) {}
-
-private:
-    using IRMutator::visit;
-    const std::string &func, &to;
-    const Expr down;
-
-    Stmt visit(const Store *op) override {
-        if (op->name != func) return IRMutator::visit(op);
-        const Ramp *ramp = op->index.as<Ramp>();
-        if (!ramp && !op->index.type().is_scalar()) throw Halide::CompileError("attune: a streamed store isn't of elements side by side");
-        const Expr index = ramp ? Ramp::make(ramp->base - down, ramp->stride, ramp->lanes) : op->index - down;
-        return Store::make(to, op->value, index, Halide::Parameter(), op->predicate, ModulusRemainder());
-    }
-};
 
 class LowerStreams : public IRMutator {
 public:
@@ -205,7 +106,7 @@ private:
 
     // Where that is read of which a loop makes what it stores `ahead` passes later, or nothing. The loop goes on where the loop around it
     // takes its next step.
-    Expr next(const FirstAccess &first, int level, const Expr &ahead) const {
+    Expr next(const FirstAccesses &first, int level, const Expr &ahead) const {
         if (level < 1 || !first.load.defined()) return {};
         const For *rows = loops[size_t(level)].loop, *outer = loops[size_t(level - 1)].loop;
         const auto within = names.begin() + static_cast<std::ptrdiff_t>(loops[size_t(level - 1)].names);
@@ -218,7 +119,7 @@ private:
     }
 
     // Where that is read of which a part is made that comes as many later in its stream as the runtime says, or nothing where it says 0.
-    Expr next_in_turn(const FirstAccess &first, const Expr &elements) const {
+    Expr next_in_turn(const FirstAccesses &first, const Expr &elements) const {
         if (!first.load.defined()) return {};
         const Expr ahead = Variable::make(Halide::Int(32), parts_ahead());
         return select(ahead > 0, address(reads.input, first.load + ahead * elements, first.type), nothing());
@@ -256,7 +157,7 @@ private:
         Expr count, next, far;
     };
 
-    Sent sent(const For *loop, Part part, const FirstAccess &first) const {
+    Sent sent(const For *loop, Part part, const FirstAccesses &first) const {
         const Expr row = row_elements();
         const Expr far = Variable::make(Halide::Int(32), next_is_far()), rows_later = Variable::make(Halide::Int(32), rows_ahead());
         const int around = int(loops.size()) - 1;
@@ -265,7 +166,7 @@ private:
         const Expr run = Variable::make(Halide::Int(32), loop->name), count = min(most_elements(part), row - run * most_elements(part));
         if (part == Part::step) return {count, {}, 0};
         if (part == Part::run) return {count, next(first, around - 1, rows_later), far};
-        const Expr passes = StoringPasses(loop).count(), ahead = passes_ahead(loop->extent * row);
+        const Expr passes = storing_passes(loop), ahead = passes_ahead(loop->extent * row);
         if (part == Part::rows) return {passes * row, next(first, around, ahead), far};
 
         // Other parts take their turns before the next of this stream: none is near that isn't asked for.
@@ -283,8 +184,7 @@ private:
     // What a part stores to the output: to the task's buffer, and on from there. A run or a row is a pass of the loop, rows are all passes
     // of theirs.
     Stmt streamed(const Stmt &body, const For *loop, Part part) {
-        FirstAccess first(output, reads.input);
-        body.accept(&first);
+        const FirstAccesses first = first_accesses(body, output, reads.input);
         if (!first.store.defined()) return body;
         if (scratch.empty()) throw Halide::CompileError("attune: what is streamed is in no parallel loop: " + loop->name);
         streams = true;
@@ -295,7 +195,7 @@ private:
         const Sent s = sent(loop, part, first);
         const Stmt on = call(function, {address(output, at, element), address(scratch, from, element), s.count * element.bytes(),
                                         s.next.defined() ? s.next : nothing(), s.far});
-        Stmt there = Block::make(Redirect(output, scratch, at - from).mutate(body), on);
+        Stmt there = Block::make(redirected(body, output, scratch, at - from), on);
         there = LetStmt::make(begin, part == Part::in_turn ? begin_of_turn() : begin_of_buffer(), there);
         there = LetStmt::make(index, first.store, there);
         return are_rows(part) ? IfThenElse::make(s.count > 0, there) : there;
@@ -330,8 +230,7 @@ private:
         return IfThenElse::make(begin_lines(), body, mutate(given));
     }
 
-    // A task's streams, and the buffers for them: with two lines before each, as the runtime's Streamed says, and one behind it, which
-    // vectors may reach.
+    // A task's streams, and the buffers for them.
     Stmt task(const Stmt &body) const {
         const bool in_turn = largest == Part::in_turn;
         const auto of_all = [&](const char *function) {
@@ -340,10 +239,10 @@ private:
             return For::make(scratch + ".turn", 0, in_turn ? most_in_turn : 1, ForType::Serial, Halide::Partition::Never,
                              Halide::DeviceAPI::None, of_one);
         };
-        const Expr before = 2 * bytes_per_line / element.bytes();
+        const Expr before = bytes_before / element.bytes();
         const Expr on_page = Halide::reinterpret<uint64_t>(Variable::make(Halide::Handle(), scratch)) % Expr(uint64_t(bytes_per_page));
         const Expr left = bytes_per_page - Halide::cast<int>(on_page);
-        int bytes = most_elements(*largest) * element.bytes() + 3 * bytes_per_line;
+        int bytes = most_elements(*largest) * element.bytes() + bytes_beside;
         Expr begin = before;
         if (in_turn)
             bytes = most_in_turn * bytes_per_turn + bytes_per_page, begin += left / element.bytes();

@@ -40,7 +40,10 @@ int attune_stream_begin(char *from);
 int attune_stream_end(char *from);
 decltype(attune_stream) __real_attune_stream, __real_attune_stream_avx512;
 
-int64_t __wrap_attune_least_streamed_bytes() { return least_streamed; }
+int64_t __real_attune_least_streamed_bytes();
+int64_t __wrap_attune_least_streamed_bytes() { // all of what is part of a large output
+    return __real_attune_least_streamed_bytes() == 0 ? 0 : least_streamed.load();
+}
 int32_t __wrap_attune_streamed_bytes_ahead() { return bytes_ahead; }
 int32_t __wrap_attune_streamed_heads_in_turn() { return turns.heads; }
 int32_t __wrap_attune_streamed_parts_ahead() { return turns.parts_ahead; }
@@ -119,12 +122,12 @@ bool has_avx512() { return std::string_view(attune_cpu_class()).substr(0, 6) == 
 class Streams : public SeededTestWithParam<StreamCase> {
 protected:
     void SetUp() override { least_streamed = int64_t{16} << 20, pipelines_rows = true, turns = intels; }
-    Status run(const TensorView &x, const TensorView &y, int32_t threads = 1) const {
+    Status run(const TensorView &x, const TensorView &y, int32_t threads = 1, const TensorView *mask = nullptr) const {
         const std::string_view operation = GetParam().operation;
         Call call(threads);
         if (operation == "softmax" || operation == "log_softmax") {
             SoftmaxOptions options;
-            options.log = operation == "log_softmax";
+            options.log = operation == "log_softmax", options.mask = mask;
             return softmax(x, y, options, &call);
         }
         if (operation == "layer_norm") return layer_norm(x, y, {}, &call);
@@ -212,6 +215,34 @@ TEST_P(Streams, GiveTheBitsOfRowsThatStayInTheCaches) {
         EXPECT_EQ(streamed_in_lines_of_avx512, has_avx512() ? streamed_bytes() : 0);
         expect_pipelined();
         EXPECT_TRUE(all == few) << threads << " threads"; // what lies between the rows too
+    }
+}
+
+// Of each element, or of each head's columns: then each head is a call of the kernel.
+TEST_P(Streams, GiveTheBitsOfRowsThatStayInTheCachesWithAMask) {
+    const StreamCase &c = GetParam();
+    if (!is_softmax()) GTEST_SKIP() << "masks are for softmax";
+    Rows x = numbers(), few(c), all(c);
+    for (const int64_t mask_rows : {c.rows, int64_t{1}}) {
+        std::vector<uint8_t> counts(static_cast<size_t>(c.heads * mask_rows * c.columns));
+        for (uint8_t &element : counts)
+            element = random.chance(0.8) ? 1 : 0;
+        const auto mask = [&](int64_t head, int64_t heads) {
+            return TensorView(&counts[static_cast<size_t>(head * mask_rows * c.columns)], ATTUNE_BOOL, {heads, mask_rows, c.columns});
+        };
+        least_streamed = output_bytes(), streamed = 0;
+        for (int64_t head = 0; head < c.heads; head++) {
+            const TensorView of_head = mask(head, 1);
+            ASSERT_TRUE(run(x.heads(head, 1), few.heads(head, 1), 1, &of_head).ok());
+        }
+        EXPECT_EQ(streamed, 0);
+
+        least_streamed = output_bytes() / (mask_rows == 1 ? c.heads : 1), streamed = calls = 0;
+        const TensorView of_all = mask(0, c.heads);
+        ASSERT_TRUE(run(x.heads(0, c.heads), all.heads(0, c.heads), 3, &of_all).ok());
+        EXPECT_EQ(streamed, streamed_bytes()) << mask_rows << " rows of the mask";
+        expect_pipelined();
+        EXPECT_TRUE(all == few) << mask_rows << " rows of the mask";
     }
 }
 
@@ -373,6 +404,23 @@ TEST_F(StreamedHeads, ThatTakeTurnsWithinLinesHaveABufferEach) {
         EXPECT_EQ(streamed_rows(7, 600, 128, first).written[1], 600);
         buffers = nullptr;
         EXPECT_EQ(of_heads.size(), first % 16 == 0 ? 1 : 7) << first;
+    }
+}
+
+// By a mask of each item's columns: no item would be streamed by itself.
+TEST(StreamedSlices, AreJudgedAsAWhole) {
+    const StreamCase c = {"softmax", ATTUNE_F32, 5, 2048, 1024, 0, 0}; // 40 MiB
+    if (!has_avx512()) GTEST_SKIP() << "short rows of softmax are streamed with AVX-512";
+    Rows x(c), y(c);
+    std::fill(x.lines.begin(), x.lines.end(), Line{});
+    std::vector<uint8_t> counts(static_cast<size_t>(c.heads * c.columns), 1);
+    least_streamed = int64_t{1} << 40;
+    for (int64_t heads : {int64_t{2}, c.heads}) {
+        const TensorView mask(counts.data(), ATTUNE_BOOL, {heads, 1, c.columns});
+        SoftmaxOptions options;
+        options.mask = &mask, streamed = 0;
+        ASSERT_TRUE(softmax(x.heads(0, heads), y.heads(0, heads), options).ok());
+        EXPECT_EQ(streamed, heads == c.heads ? x.bytes : 0) << heads << " items";
     }
 }
 

@@ -23,27 +23,33 @@ using attune::schedules::pure_definition;
 struct Shares {
     static constexpr int lanes = 4;
     ImageParam x{Int(32), 2, "x"};
-    Func lane_sum{"lane_sum"}, sum{"sum"}, share{"share"}, lane_squares{"lane_squares"}, squares{"squares"}, y{"y"};
+    Func twice{"twice"}, lane_sum{"lane_sum"}, sum{"sum"}, share{"share"}, lane_squares{"lane_squares"}, squares{"squares"}, y{"y"};
     Var i{"i"}, row{"row"}, lane{"lane"}, step{"step"};
     RDom chunks;
 
-    enum class Sum { follows, begins, comes_again }; // after its stage's loop, before it, or in the third stage, too
-    explicit Shares(Sum of_row = Sum::follows) : chunks(0, x.dim(0).extent() / lanes, "chunks") {
+    // After its stage's loop, before it, or in the third stage, too; or of what a loop before stores, which the end of the second stage may
+    // read, too.
+    enum class Sum { follows, begins, comes_again, of_twice, of_twice_that_comes_again };
+    const bool has_twice;
+    explicit Shares(Sum of_row = Sum::follows) : has_twice(of_row >= Sum::of_twice), chunks(0, x.dim(0).extent() / lanes, "chunks") {
         const Expr at = chunks * lanes + lane;
+        twice(i, row) = x(i, row) * 2;
         lane_sum(lane, row) = 0;
-        lane_sum(lane, row) += x(at, row);
+        lane_sum(lane, row) += has_twice ? twice(at, row) : x(at, row);
         const Expr lanes_sum = lane_sum(0, row) + lane_sum(1, row) + lane_sum(2, row) + lane_sum(3, row);
         sum(row) = of_row == Sum::begins ? Expr(0) : lanes_sum;
         if (of_row == Sum::begins) sum(row) += lanes_sum;
         share(i, row) = (x(i, row) * 1000) / sum(row);
         lane_squares(lane, row) = 0;
         lane_squares(lane, row) += share(at, row) * share(at, row);
-        squares(row) = lane_squares(0, row) + lane_squares(1, row) + lane_squares(2, row) + lane_squares(3, row);
+        const Expr lanes_squares = lane_squares(0, row) + lane_squares(1, row) + lane_squares(2, row) + lane_squares(3, row);
+        squares(row) = lanes_squares + (of_row == Sum::of_twice_that_comes_again ? twice(0, row) : Expr(0));
         y(i, row) = share(i, row) * squares(row) + (of_row == Sum::comes_again ? sum(row) : Expr(0));
         y.split(i, step, i, 2 * lanes, TailStrategy::GuardWithIf).partition(step, Partition::Never);
         share.compute_at(y, row).hoist_storage_root().split(i, step, i, lanes, TailStrategy::GuardWithIf).vectorize(i);
         for (Func total : {sum, squares})
             total.compute_at(y, row).hoist_storage_root();
+        if (has_twice) twice.compute_at(y, row).hoist_storage_root();
         lane_sum.compute_at(sum, row).update().reorder(lane, chunks);
         lane_squares.compute_at(squares, row).update().reorder(lane, chunks);
     }
@@ -51,10 +57,11 @@ struct Shares {
     Pipeline pipeline(bool pipelined) {
         Pipeline p(y);
         const std::string steps = loops_of(share, pure_definition) + "i", results = loops_of(y, pure_definition) + "i.step";
+        PipelineRows::Stage sums = {{loops_of(lane_sum, 0), 2}};
+        if (has_twice) sums.insert(sums.begin(), {loops_of(twice, pure_definition) + "i", 2 * lanes});
         if (pipelined)
-            p.add_custom_lowering_pass(new PipelineRows({PipelineRows::Stage{{loops_of(lane_sum, 0), 2}},
-                                                         {{steps, 2}, {loops_of(lane_squares, 0) + chunks.x.name(), 2}},
-                                                         {{results, 1}}}));
+            p.add_custom_lowering_pass(
+                new PipelineRows({sums, {{steps, 2}, {loops_of(lane_squares, 0) + chunks.x.name(), 2}}, {{results, 1}}}));
         return p;
     }
 };
@@ -93,17 +100,19 @@ Buffer<int> numbers(int width, int rows) {
 }
 
 TEST(PipelineRows, ChangesNothingForAnyNumberOfRowsAndAnyLength) {
-    Shares apart, together;
-    Pipeline plain = apart.pipeline(false), pipelined = together.pipeline(true);
-    for (int rows : {1, 2, 3, 8})
-        for (int width : {4, 8, 12, 16, 20, 44, 64}) {
-            const Buffer<int> x = numbers(width, rows);
-            apart.x.set(x), together.x.set(x);
-            const Buffer<int> expected = plain.realize({width, rows}), got = pipelined.realize({width, rows});
-            for (int row = 0; row < rows; row++)
-                for (int i = 0; i < width; i++)
-                    ASSERT_EQ(got(i, row), expected(i, row)) << width << " x " << rows << ", at " << i << ", " << row;
-        }
+    for (const Shares::Sum sum : {Shares::Sum::follows, Shares::Sum::of_twice}) {
+        Shares apart(sum), together(sum);
+        Pipeline plain = apart.pipeline(false), pipelined = together.pipeline(true);
+        for (int rows : {1, 2, 3, 8})
+            for (int width : {4, 8, 12, 16, 20, 44, 64}) {
+                const Buffer<int> x = numbers(width, rows);
+                apart.x.set(x), together.x.set(x);
+                const Buffer<int> expected = plain.realize({width, rows}), got = pipelined.realize({width, rows});
+                for (int row = 0; row < rows; row++)
+                    for (int i = 0; i < width; i++)
+                        ASSERT_EQ(got(i, row), expected(i, row)) << width << " x " << rows << ", at " << i << ", " << row;
+            }
+    }
 }
 
 TEST(PipelineRows, ReadsARowInTheLoopThatWritesAnother) {
@@ -117,7 +126,7 @@ TEST(PipelineRows, ReadsARowInTheLoopThatWritesAnother) {
 }
 
 TEST(PipelineRows, RefusesToReadAnotherRows) {
-    for (const Shares::Sum sum : {Shares::Sum::begins, Shares::Sum::comes_again}) {
+    for (const Shares::Sum sum : {Shares::Sum::begins, Shares::Sum::comes_again, Shares::Sum::of_twice_that_comes_again}) {
         Shares wrong(sum);
         Pipeline p = wrong.pipeline(true);
         EXPECT_THROW(p.compile_to_module({wrong.x}, "kernel"), Error);
