@@ -27,7 +27,7 @@ dsl::NormShape norm_shape(const Machine &machine, int, const Halide::Expr &) {
 }
 
 void vectorized_norm(const dsl::Norm &n, const Machine &machine) {
-    const int lanes = machine.float_lanes, stored = stored_lanes(machine, n.y.type()), elements_per_task = 16384;
+    const int lanes = machine.float_lanes, stored = stored_lanes(machine, n.y.type());
     const Var lane = dsl::axes::lane, group("group"), task("task");
     Func y = n.y;
     const Var channel = y.args()[0], row = y.args()[1];
@@ -35,8 +35,10 @@ void vectorized_norm(const dsl::Norm &n, const Machine &machine) {
     const int together = bytes_together / y.type().bytes();
     const Halide::Expr are_short = channels <= together / 2;
     const Halide::Expr rows = select(are_short, together / max(1, channels), channels <= together && !is_streamed(y), 2, 1);
+    // A task that goes past the caches may begin and end within a line, which it writes by an ordinary store and waits for.
+    const Halide::Expr elements = select(is_streamed(y), 131072, 16384);
     y.split(row, group, row, rows, TailStrategy::GuardWithIf)
-        .split(group, task, group, max(1, elements_per_task / (rows * channels)), TailStrategy::GuardWithIf)
+        .split(group, task, group, max(1, elements / (rows * channels)), TailStrategy::GuardWithIf)
         .reorder(channel, row, group, task)
         .parallel(task)
         .partition(task, Halide::Partition::Never);
