@@ -54,10 +54,7 @@ template <typename Lines> void stream(char *to, char *from, int64_t bytes, const
         lines.store(to + at, from + at, stream.others, bytes_per_line);
         stream.others = 0, at += bytes_per_line;
     }
-    for (; at < end; at += bytes_per_line) {
-        ask_for(next, next_is_far, at);
-        lines.stream(to + at, from + at);
-    }
+    stream_lines(to + at, from + at, end - at, next ? next + at : nullptr, next_is_far, lines);
     if (end < bytes) lines.keep(from, bytes);
     stream.end = to + bytes;
 }
