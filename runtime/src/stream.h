@@ -22,11 +22,11 @@ inline void ask_for(const char *next, bool next_is_far, int64_t at) {
     next_is_far ? __builtin_prefetch(next + at, 0, 2) : __builtin_prefetch(next + at);
 }
 
-/** Lines past the caches, where they begin with `to`. With each the memory is asked for what it will have to read, so that it always has
- * both to do. */
+/** Lines past the caches, of bytes `begin` to `end`: a line of `to` begins at the first. With each the memory is asked for what it will
+ * have to read, so that it always has both to do. */
 template <typename Lines>
-void stream_lines(char *to, const char *from, int64_t bytes, const char *next, bool next_is_far, const Lines &lines) {
-    for (int64_t at = 0; at < bytes; at += bytes_per_line) {
+void stream_lines(char *to, const char *from, int64_t begin, int64_t end, const char *next, bool next_is_far, const Lines &lines) {
+    for (int64_t at = begin; at < end; at += bytes_per_line) {
         ask_for(next, next_is_far, at);
         lines.stream(to + at, from + at);
     }
@@ -54,7 +54,7 @@ template <typename Lines> void stream(char *to, char *from, int64_t bytes, const
         lines.store(to + at, from + at, stream.others, bytes_per_line);
         stream.others = 0, at += bytes_per_line;
     }
-    stream_lines(to + at, from + at, end - at, next ? next + at : nullptr, next_is_far, lines);
+    stream_lines(to, from, at, end, next, next_is_far, lines);
     if (end < bytes) lines.keep(from, bytes);
     stream.end = to + bytes;
 }

@@ -68,7 +68,7 @@ private:
 extern "C" int attune_stream_avx512(char *to, char *from, int64_t bytes, const char *next, int next_is_far) {
     const bool are_lines = (reinterpret_cast<uintptr_t>(to) | static_cast<uint64_t>(bytes)) % 64 == 0;
     if (are_lines)
-        attune::runtime::stream_lines(to, from, bytes, next, next_is_far != 0, Lines());
+        attune::runtime::stream_lines(to, from, 0, bytes, next, next_is_far != 0, Lines());
     else
         stream_joined(to, from, bytes, next, next_is_far != 0);
     return 0;
