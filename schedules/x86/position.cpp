@@ -45,8 +45,8 @@ void stream_parts_of_heads(Halide::Stage turn, const dsl::Rotary &r, const dsl::
     // Heads that lie apart, a token of a few of them in turn.
     const Halide::Expr groups = max(1, divided_up(heads, heads_in_turn()));
     const Halide::Expr is_seen = row < least_bytes_alone / r.output.type().bytes() || asks_in_turn();
-    // Where heads begin within lines, what a part leaves of one is written with the head's next. On Granite Rapids heads in turn took 0.64 to
-    // 0.82 of the time of heads one after the other even when such lines were written twice (on AMD's CPUs it wasn't measured).
+    // Where heads begin within lines, what a part leaves of one is written with the head's next. On Granite Rapids heads in turn took 0.64
+    // to 0.82 of the time of heads one after the other even when such lines were written twice (on AMD's CPUs it wasn't measured).
     const Halide::Expr may_share_lines = begins_lines(r.output, {2, 3}) || asks_in_turn();
     Halide::Stage in_turn = turn.specialize(heads_apart && may_share_lines && heads > 1 && r.tokens >= least_tokens_in_turn && is_seen);
     in_turn.split(token, task, token, tokens, TailStrategy::GuardWithIf)
