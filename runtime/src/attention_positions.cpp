@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "encoding.h"
-#include "tensor.h"
+#include "tensor_views.h"
 
 namespace attune::runtime {
 

@@ -13,7 +13,7 @@
 #include "halide_buffer.h"
 #include "registry.h"
 #include "temperature.h"
-#include "tensor.h"
+#include "tensor_views.h"
 
 namespace attune::runtime {
 
@@ -138,10 +138,10 @@ Status place_lse(const attune_attention_args &args, const AttentionShape &s, Dev
         return {};
     }
     const int64_t extents[3] = {s.batch, s.heads, s.queries};
-    lse = attune_contiguous(nullptr, ATTUNE_F32, 3, extents);
+    lse = contiguous_on_device(nullptr, ATTUNE_F32, 3, extents);
     ATTUNE_TRY(check_scratch(lse, "the log-sum-exp"));
     ATTUNE_TRY(scratch.allocate("the log-sum-exp", packed_bytes(lse)));
-    lse.data = scratch.data(), lse.device = ATTUNE_CUDA;
+    lse.data = scratch.data();
     return {};
 }
 

@@ -1,10 +1,9 @@
-#include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "attention_operands.h"
 #include "cuda_attention.h"
 #include "cuda_cache.h"
+#include "cuda_limits.h"
 #include "error.h"
 #include "tensor.h"
 
@@ -107,7 +106,7 @@ Status check_alignments(const attune_kernel &kernel, const attune_attention_args
 
 /** Heads and batch items are axes of the grid, and kernels count elements, or words of two channels, in 32 bits. */
 Status check_sizes(const attune_kernel &kernel, const attune_attention_args &args, const AttentionShape &s) {
-    constexpr int64_t most_blocks = 65535, widest = 256;
+    constexpr int64_t widest = 256;
     ATTUNE_REQUIRE(s.batch <= most_blocks, "q has {} batch items; on device cuda it must have at most {}", s.batch, most_blocks);
     ATTUNE_REQUIRE(s.heads <= most_blocks, "q has {} heads; on device cuda it must have at most {}", s.heads, most_blocks);
     ATTUNE_REQUIRE(s.value_dim <= widest, "v has {} channels; on device cuda it must have at most {}", s.value_dim, widest);
@@ -125,12 +124,8 @@ Status check_sizes(const attune_kernel &kernel, const attune_attention_args &arg
                    {"query_documents", args.query_documents}};
     for (const auto &[name, tensor] : tensors) {
         if (!tensor) continue;
-        const int64_t unit = tensor->type == args.q.type && kernel.word_channels == 2 ? 2 : 1;
-        int64_t last = 0;
-        for (int32_t i = 0; i < tensor->rank; ++i)
-            last += std::max<int64_t>(tensor->extent[i] - 1, 0) * std::abs(effective_stride(*tensor, i));
-        ATTUNE_REQUIRE(last / unit <= INT32_MAX, "{} spans {} elements; on device cuda the kernel {} takes at most {}", name, last + 1,
-                       kernel.name, unit * (int64_t{INT32_MAX} + 1));
+        const bool of_words = tensor->type == args.q.type && kernel.word_channels == 2;
+        ATTUNE_TRY(check_span(*tensor, name, of_words ? 2 : 1));
     }
     return {};
 }

@@ -1,17 +1,14 @@
 #include "cuda_cache.h"
 
-#include <cstdlib>
-
+#include "cuda_limits.h"
 #include "elementwise.h"
 #include "halide_buffer.h"
 #include "registry.h"
-#include "tensor.h"
+#include "tensor_views.h"
 
 namespace attune::runtime {
 
 namespace {
-
-constexpr int64_t most_blocks = 65535; // of the grid's axes of heads and items
 
 /** Kernels are made for the bits alone. */
 attune_type type_of_bits(attune_type type) { return element_size(type) == 2 ? ATTUNE_F16 : ATTUNE_F32; }
@@ -20,15 +17,6 @@ HalideBuffer bits_of(const attune_tensor &t) {
     attune_tensor bits = t;
     bits.type = type_of_bits(t.type);
     return HalideBuffer(bits, {t.extent[0], t.extent[1], t.extent[2], t.extent[3]});
-}
-
-Status check_span(const attune_tensor &t, const char *name) {
-    int64_t last = 0;
-    for (int32_t i = 0; i < t.rank; ++i)
-        last += (t.extent[i] > 0 ? t.extent[i] - 1 : 0) * std::abs(effective_stride(t, i));
-    ATTUNE_REQUIRE(last <= INT32_MAX, "{} spans {} elements; on device cuda it must be at most {}, to be written", name, last + 1,
-                   int64_t{INT32_MAX} + 1);
-    return {};
 }
 
 } // namespace
@@ -70,10 +58,9 @@ Status DeviceCache::fill(const attune_attention_args &args, const AttentionShape
     ATTUNE_TRY(find_write_kernel(args.cache->k.type, call_, write_kernel_));
     ATTUNE_TRY(find_elementwise("cache_counts", nullptr, ATTUNE_CUDA, call_, count_kernel_));
     ATTUNE_TRY(scratch_.allocate("the counts of a cache", shape.batch * 2 * 4));
-    lengths_ = attune_contiguous(scratch_.data(), ATTUNE_I32, 1, &shape.batch);
-    lengths_.device = ATTUNE_CUDA;
+    lengths_ = contiguous_on_device(scratch_.data(), ATTUNE_I32, 1, &shape.batch);
     offsets_ = lengths_;
-    offsets_.data = static_cast<int32_t *>(lengths_.data) + shape.batch;
+    offsets_.data = element_at(lengths_, shape.batch);
     args_.key_lengths = &lengths_;
     if (!args.offsets && !args.has_offset) args_.offsets = &offsets_;
     return {};
@@ -81,8 +68,7 @@ Status DeviceCache::fill(const attune_attention_args &args, const AttentionShape
 
 Status DeviceCache::count() const {
     const int64_t extents[2] = {2, shape_.batch};
-    attune_tensor both = attune_contiguous(lengths_.data, ATTUNE_I32, 2, extents);
-    both.device = ATTUNE_CUDA;
+    const attune_tensor both = contiguous_on_device(lengths_.data, ATTUNE_I32, 2, extents);
     const attune_tensor &before = args_.cache->lengths;
     HalideBuffer lengths(before, {before.extent[0]}), counts(both, 2);
     auto new_tokens = static_cast<int32_t>(shape_.new_keys), queries = static_cast<int32_t>(shape_.queries);

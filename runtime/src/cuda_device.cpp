@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "error.h"
-#include "tensor.h"
+#include "tensor_views.h"
 
 namespace attune::runtime {
 
@@ -130,9 +130,7 @@ void use_device(const CudaDevice &device, Call &call) { call.context().cuda_cont
 attune_tensor or_nothing(const attune_tensor *given, const attune_tensor &instead, attune_type type, int32_t rank) {
     if (given) return *given;
     const int64_t extents[4] = {1, 1, 1, 1};
-    attune_tensor nothing = attune_contiguous(instead.data, type, rank, extents);
-    nothing.device = ATTUNE_CUDA;
-    return nothing;
+    return contiguous_on_device(instead.data, type, rank, extents);
 }
 
 CurrentContext::CurrentContext(const CudaDevice &device) : device_(device) { device.driver->push_context(device.context); }
@@ -148,13 +146,12 @@ Status fill_on_device(const CudaDevice &device, const attune_tensor &t, uint32_t
     const CudaDriver &driver = *device.driver;
     const CudaHandle stream = call.context().cuda_stream;
     const Rectangle r = rectangle_of(t);
-    const auto base = static_cast<CudaPointer>(reinterpret_cast<uintptr_t>(t.data));
     int64_t index[ATTUNE_MAX_RANK] = {};
     do {
         int64_t elements = 0;
         for (int32_t i = 0; i < r.looped; ++i)
             elements += index[i] * effective_stride(t, i);
-        const CudaPointer to = base + static_cast<CudaPointer>(elements) * element_size(t.type);
+        const auto to = reinterpret_cast<CudaPointer>(element_at(t, elements));
         const CudaResult result = bits == 0 ? driver.fill_bytes(to, r.pitch, 0, r.width, r.height, stream)
                                             : driver.fill_words(to, r.pitch, bits, r.width / 4, r.height, stream);
         ATTUNE_TRY(check_cuda(driver, result, "fill an output"));

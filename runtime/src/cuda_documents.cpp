@@ -6,7 +6,7 @@
 #include "elementwise.h"
 #include "halide_buffer.h"
 #include "registry.h"
-#include "tensor.h"
+#include "tensor_views.h"
 
 namespace attune::runtime {
 
@@ -19,8 +19,7 @@ Status CudaDocuments::fill(const attune_attention_plan &plan, const attune_atten
     constexpr int64_t parts = text::document_range_parts;
     ATTUNE_TRY(scratch_.allocate("ranges of documents' keys", items * ranges * parts * 4));
     const int64_t extents[3] = {items, ranges, parts};
-    ranges_ = attune_contiguous(scratch_.data(), ATTUNE_I32, 3, extents);
-    ranges_.device = ATTUNE_CUDA;
+    ranges_ = contiguous_on_device(scratch_.data(), ATTUNE_I32, 3, extents);
     return {};
 }
 

@@ -2,7 +2,7 @@
 
 #include "elementwise.h"
 #include "halide_buffer.h"
-#include "tensor.h"
+#include "tensor_views.h"
 
 namespace attune::runtime {
 
@@ -22,12 +22,6 @@ attune_tensor view_of(const Positions &p) {
     return view;
 }
 
-attune_tensor on_device(void *data, attune_type type, int32_t rank, const int64_t *extents) {
-    attune_tensor tensor = attune_contiguous(data, type, rank, extents);
-    tensor.device = ATTUNE_CUDA;
-    return tensor;
-}
-
 /** A few integers on the GPU. They are kernel arguments of fills, so that nothing is copied from the host. */
 Status write_integers(const CudaDevice &device, const int32_t *values, const attune_tensor &to, Call &call) {
     for (int64_t i = 0; i < to.extent[0]; ++i)
@@ -41,7 +35,7 @@ Status make_device_table(const CudaDevice &device, const Encoding &e, const attu
     const StreamEnds ends = e.kind == text::PositionKind::rotary ? stream_ends(e) : StreamEnds();
     DeviceScratch scratch(device, call);
     ATTUNE_TRY(scratch.allocate("the table of positions", sizeof(ends)));
-    const attune_tensor on_gpu = on_device(scratch.data(), ATTUNE_I32, 1, &streams);
+    const attune_tensor on_gpu = contiguous_on_device(scratch.data(), ATTUNE_I32, 1, &streams);
     if (e.kind == text::PositionKind::rotary) ATTUNE_TRY(write_integers(device, ends.end, on_gpu, call));
     return run_table_kernel(e, kernel, positions, on_gpu, table, call);
 }
@@ -55,7 +49,7 @@ Status fill_device_table(const CudaDevice &device, const Encoding &e, const Posi
     int64_t elements = 0;
     ATTUNE_TRY(count_table(e, p, p.tokens, elements));
     ATTUNE_TRY(scratch.allocate("the table of positions", elements * 4));
-    table = on_device(scratch.data(), ATTUNE_F32, 4, extents);
+    table = contiguous_on_device(scratch.data(), ATTUNE_F32, 4, extents);
     ATTUNE_TRY(make_device_table(device, e, kernel, numbers.numbers(), table, call));
     if (table.extent[0] == 1) table.stride[0] = 0;
     table.extent[0] = p.batch;
@@ -73,7 +67,7 @@ Status DevicePositions::fill(const Positions &p, const char *schedule) {
     ATTUNE_TRY(find_elementwise("token_positions", schedule, ATTUNE_CUDA, call_, kernel));
     ATTUNE_TRY(scratch_.allocate("positions", p.tokens * 4));
     const int64_t extents[3] = {1, 1, p.tokens};
-    numbers_ = on_device(scratch_.data(), ATTUNE_I32, 3, extents);
+    numbers_ = contiguous_on_device(scratch_.data(), ATTUNE_I32, 3, extents);
     HalideBuffer out(scratch_.data(), ATTUNE_I32, {{p.tokens, 1}}, ATTUNE_CUDA);
     auto first = static_cast<int32_t>(p.offset);
     void *arguments[3] = {nullptr, &first, out.get()};
@@ -106,7 +100,7 @@ Status sinusoidal_on_device(const Encoding &e, const Positions &p, const attune_
     DevicePositions numbers(device, call);
     ATTUNE_TRY(numbers.fill(p, schedule));
     const int64_t extents[4] = {1, y.extent[0], 1, y.extent[1]};
-    attune_tensor table = on_device(y.data, y.type, 4, extents);
+    attune_tensor table = contiguous_on_device(y.data, y.type, 4, extents);
     table.stride[1] = effective_stride(y, 0);
     return make_device_table(device, e, *kernel, numbers.numbers(), table, call);
 }

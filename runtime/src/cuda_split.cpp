@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "divided_up.h"
-#include "tensor.h"
+#include "tensor_views.h"
 
 namespace attune::runtime {
 
@@ -17,11 +17,8 @@ constexpr int64_t rows_a_tile = 16, channels_a_column = 8;
 constexpr int64_t widest = 256;                   // value of a kernel for any width
 constexpr int64_t most_floats = int64_t{1} << 24; // of the states that are held at once: 64 MiB
 
-attune_tensor items_of(attune_tensor tensor, int64_t first, int64_t count) {
-    if (tensor.extent[0] == 1) return tensor; // of all items
-    tensor.data = static_cast<char *>(tensor.data) + first * effective_stride(tensor, 0) * static_cast<int64_t>(element_size(tensor.type));
-    tensor.extent[0] = count;
-    return tensor;
+attune_tensor items_of(const attune_tensor &tensor, int64_t first, int64_t count) {
+    return tensor.extent[0] == 1 ? tensor : slice(tensor, 0, first, count); // one is of all items
 }
 
 } // namespace

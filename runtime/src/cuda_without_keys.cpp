@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "cuda_attention.h"
-#include "tensor.h"
+#include "tensor_views.h"
 
 namespace attune::runtime {
 
@@ -15,9 +15,7 @@ struct Column {
     int64_t stride; // elements, from one row to the next
 };
 
-CudaPointer address(const attune_tensor &tensor, int64_t elements) {
-    return static_cast<CudaPointer>(reinterpret_cast<uintptr_t>(tensor.data)) + static_cast<CudaPointer>(elements * 4);
-}
+CudaPointer address(const attune_tensor &tensor, int64_t element) { return reinterpret_cast<CudaPointer>(element_at(tensor, element)); }
 
 /** Copies `width` columns of `rows` rows. */
 Status copy_columns(const CudaDevice &device, const Column &from, const Column &to, int64_t width, int64_t rows, Call &call) {

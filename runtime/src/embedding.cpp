@@ -70,7 +70,7 @@ Status run_embedding(const attune_embedding_args &args) {
     }));
     const int64_t channels = args.table.extent[1];
     return for_each_id(args, [&](int64_t id, int64_t token, int64_t to) -> Status {
-        void *y = const_cast<void *>(element_at(args.y, to));
+        void *y = element_at(args.y, to);
         std::memcpy(y, element_at(args.table, id * effective_stride(args.table, 0)),
                     static_cast<size_t>(channels) * element_size(args.y.type));
         if (!args.positions) return {};

@@ -6,7 +6,7 @@
 #include "halide_buffer.h"
 #include "overlap.h"
 #include "stream.h"
-#include "tensor.h"
+#include "tensor_views.h"
 
 namespace attune::runtime {
 
@@ -36,13 +36,6 @@ bool passes_stay(const Encoding &e, const attune_tensor &x, const attune_tensor 
 }
 
 } // namespace
-
-attune_tensor slice(attune_tensor tensor, int32_t axis, int64_t first, int64_t count) {
-    tensor.data =
-        static_cast<char *>(tensor.data) + first * effective_stride(tensor, axis) * static_cast<int64_t>(element_size(tensor.type));
-    tensor.extent[axis] = count;
-    return tensor;
-}
 
 const char *table_operation(const Encoding &e) { return e.kind == PositionKind::rotary ? "rotary_table" : "sinusoidal"; }
 

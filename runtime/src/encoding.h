@@ -82,9 +82,6 @@ StreamEnds stream_ends(const Encoding &encoding);
 Status run_table_kernel(const Encoding &encoding, const attune_kernel &kernel, const attune_tensor &positions, const attune_tensor &ends,
                         const attune_tensor &table, Call &call);
 
-/** Indices [first, first + count) of one axis. */
-attune_tensor slice(attune_tensor tensor, int32_t axis, int64_t first, int64_t count);
-
 /** y = x with its positions. x and y are of rank 4, [batch, heads, tokens, dim], and may be the same. */
 Status apply_table(const Encoding &encoding, const attune_kernel &kernel, const attune_tensor &x, const attune_tensor &table,
                    const attune_tensor &y, Call &call);

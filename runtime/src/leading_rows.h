@@ -5,7 +5,7 @@
 #include <initializer_list>
 
 #include "error.h"
-#include "tensor.h"
+#include "tensor_views.h"
 
 namespace attune::runtime {
 
@@ -61,10 +61,5 @@ private:
     Axis axes_[ATTUNE_MAX_RANK];
     int count_ = 0;
 };
-
-/** The address of an element of a tensor's data. */
-inline const void *element_at(const attune_tensor &tensor, int64_t element) {
-    return static_cast<const char *>(tensor.data) + element * static_cast<int64_t>(element_size(tensor.type));
-}
 
 } // namespace attune::runtime

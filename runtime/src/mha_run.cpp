@@ -6,7 +6,7 @@
 #include "mha.h"
 #include "mha_masks.h"
 #include "overlap.h"
-#include "tensor.h"
+#include "tensor_views.h"
 
 namespace attune::runtime {
 
@@ -21,11 +21,7 @@ attune_tensor heads_of(const attune_tensor &tokens, int64_t heads, int64_t width
 }
 
 /** Some channels of every token. */
-attune_tensor part_of(attune_tensor tokens, const Columns &columns) {
-    tokens.data = static_cast<char *>(tokens.data) + columns.first * static_cast<int64_t>(element_size(tokens.type));
-    tokens.extent[2] = columns.count;
-    return tokens;
-}
+attune_tensor part_of(const attune_tensor &tokens, const Columns &columns) { return slice(tokens, 2, columns.first, columns.count); }
 
 /** One run's scratch: what the projections give, and what attention gives to the last one. */
 class MhaRun {
