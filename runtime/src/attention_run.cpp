@@ -8,7 +8,8 @@
 #include "cpu.h"
 #include "cuda_attention.h"
 #include "error.h"
-#include "rows.h"
+#include "joined_axes.h"
+#include "tensor_views.h"
 
 namespace attune::runtime {
 
@@ -31,8 +32,11 @@ void write_empty_lse(const attune_tensor &lse, const attune_tensor *sinks) {
 /** No keys: every row has nothing to attend to. */
 void answer_without_keys(const attune_attention_args &args) {
     const size_t bytes = static_cast<size_t>(args.out.extent[3]) * element_size(args.out.type);
-    auto *out = static_cast<char *>(args.out.data);
-    for_each_row(args.out, [&](int64_t offset) { std::memset(out + offset, 0, bytes); });
+    const JoinedAxes rows({&args.out}, 3);
+    JoinedAxes::Index row;
+    do
+        std::memset(element_at(args.out, row.elements[0]), 0, bytes);
+    while (rows.advance(row));
     if (args.lse) write_empty_lse(*args.lse, args.sinks);
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "error.h"
+#include "joined_axes.h"
 #include "tensor_views.h"
 
 namespace attune::runtime {
@@ -83,15 +84,6 @@ Rectangle rectangle_of(const attune_tensor &t) {
     return {width, static_cast<size_t>(t.extent[last - 1]), one ? width : bytes(last - 1), last - 1};
 }
 
-/** Moves to the next index of the first `count` axes; false after the last. */
-bool advance(const attune_tensor &t, int32_t count, int64_t (&index)[ATTUNE_MAX_RANK]) {
-    for (int32_t i = count - 1; i >= 0; --i) {
-        if (++index[i] < t.extent[i]) return true;
-        index[i] = 0;
-    }
-    return false;
-}
-
 } // namespace
 
 Status find_cuda_device(CudaDevice &device) {
@@ -146,16 +138,14 @@ Status fill_on_device(const CudaDevice &device, const attune_tensor &t, uint32_t
     const CudaDriver &driver = *device.driver;
     const CudaHandle stream = call.context().cuda_stream;
     const Rectangle r = rectangle_of(t);
-    int64_t index[ATTUNE_MAX_RANK] = {};
+    const JoinedAxes axes({&t}, r.looped);
+    JoinedAxes::Index index;
     do {
-        int64_t elements = 0;
-        for (int32_t i = 0; i < r.looped; ++i)
-            elements += index[i] * effective_stride(t, i);
-        const auto to = reinterpret_cast<CudaPointer>(element_at(t, elements));
+        const auto to = reinterpret_cast<CudaPointer>(element_at(t, index.elements[0]));
         const CudaResult result = bits == 0 ? driver.fill_bytes(to, r.pitch, 0, r.width, r.height, stream)
                                             : driver.fill_words(to, r.pitch, bits, r.width / 4, r.height, stream);
         ATTUNE_TRY(check_cuda(driver, result, "fill an output"));
-    } while (advance(t, r.looped, index));
+    } while (axes.advance(index));
     return {};
 }
 

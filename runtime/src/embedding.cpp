@@ -3,8 +3,9 @@
 #include "error.h"
 #include "floats.h"
 #include "integers.h"
-#include "leading_rows.h"
+#include "joined_axes.h"
 #include "overlap.h"
+#include "tensor_views.h"
 
 namespace attune::runtime {
 
@@ -20,17 +21,15 @@ Status check_table(const attune_tensor &table, const char *name, const attune_em
 /** Calls visit(id, token, element of y) for each id; token is its place on the last axis of ids. */
 template <typename Visit> Status for_each_id(const attune_embedding_args &args, const Visit &visit) {
     const attune_tensor &ids = args.ids;
-    int64_t index[ATTUNE_MAX_RANK] = {};
-    for (;;) {
-        int64_t from = 0, to = 0;
-        for (int32_t i = 0; i < ids.rank; ++i)
-            from += index[i] * effective_stride(ids, i), to += index[i] * effective_stride(args.y, i);
-        ATTUNE_TRY(visit(integer_at(ids, from), index[ids.rank - 1], to));
-        int32_t axis = ids.rank - 1;
-        while (axis >= 0 && ++index[axis] == ids.extent[axis])
-            index[axis--] = 0;
-        if (axis < 0) return {};
-    }
+    const int32_t last = ids.rank - 1;
+    const int64_t step = effective_stride(ids, last), row = effective_stride(args.y, last);
+    const JoinedAxes others({&ids, &args.y}, last);
+    JoinedAxes::Index at;
+    do
+        for (int64_t token = 0; token < ids.extent[last]; ++token)
+            ATTUNE_TRY(visit(integer_at(ids, at.elements[0] + token * step), token, at.elements[1] + token * row));
+    while (others.advance(at));
+    return {};
 }
 
 Status check_embedding(const attune_embedding_args &args) {

@@ -1,11 +1,11 @@
 #include "call.h"
 #include "error.h"
 #include "halide_buffer.h"
-#include "leading_rows.h"
+#include "joined_axes.h"
 #include "linear.h"
 #include "linear_tasks.h"
 #include "overlap.h"
-#include "tensor.h"
+#include "tensor_views.h"
 
 namespace attune::runtime {
 
@@ -13,7 +13,7 @@ namespace {
 
 /** Rows a fixed step apart: strides and places of x, y and residual in elements. */
 Status run_rows(const attune_linear &linear, const Columns &columns, const attune_linear_args &args, int64_t rows,
-                const LeadingRows::Each &stride, const LeadingRows::Each &at, Call &call) {
+                const JoinedAxes::Each &stride, const JoinedAxes::Each &at, Call &call) {
     const PackedWeights &weights = linear.weights;
     const int64_t lanes = PackedWeights::panel_columns, words = weights.words(), matrices = weights.matrices();
     const int64_t first_panel = columns.first / lanes, panels = (columns.count + lanes - 1) / lanes;
@@ -74,7 +74,7 @@ Status run_columns(const attune_linear &linear, const Columns &columns, const at
     ATTUNE_TRY(check_args(linear, columns, args));
     Call scope(call);
     if (!has_elements(args.y)) return {};
-    return LeadingRows({&args.x, &args.y, args.residual}).for_each([&](int64_t rows, const auto &stride, const auto &at) {
+    return for_each_run_of_rows({&args.x, &args.y, args.residual}, [&](int64_t rows, const auto &stride, const auto &at) {
         return run_rows(linear, columns, args, rows, stride, at, scope);
     });
 }

@@ -4,10 +4,10 @@
 #include "cuda_device.h"
 #include "elementwise.h"
 #include "error.h"
+#include "joined_axes.h"
 #include "one_axis.h"
 #include "overlap.h"
-#include "rows.h"
-#include "tensor.h"
+#include "tensor_views.h"
 
 namespace attune::runtime {
 
@@ -32,12 +32,11 @@ Status fill_minus_infinity(const attune_tensor &y, Call &call) {
         ATTUNE_TRY(find_cuda_device(device));
         return fill_on_device(device, y, minus_infinity_bits, call);
     }
-    const int32_t last = y.rank - 1;
-    for_each_row(y, [&](int64_t offset) {
-        auto *row = reinterpret_cast<float *>(static_cast<char *>(y.data) + offset);
-        for (int64_t i = 0; i < y.extent[last]; ++i)
-            row[i * effective_stride(y, last)] = -std::numeric_limits<float>::infinity();
-    });
+    const JoinedAxes axes({&y}, y.rank);
+    JoinedAxes::Index index;
+    do
+        *static_cast<float *>(element_at(y, index.elements[0])) = -std::numeric_limits<float>::infinity();
+    while (axes.advance(index));
     return {};
 }
 

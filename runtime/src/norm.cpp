@@ -5,8 +5,9 @@
 #include "error.h"
 #include "floats.h"
 #include "halide_buffer.h"
-#include "leading_rows.h"
+#include "joined_axes.h"
 #include "overlap.h"
+#include "tensor_views.h"
 
 namespace attune::runtime {
 
@@ -67,7 +68,7 @@ Status add_residual(const attune_norm_args &args, Call &call) {
     const attune_kernel *kernel = nullptr;
     ATTUNE_TRY(find_elementwise("row_sum", nullptr, kernel, args.x.type));
     const int64_t channels = args.x.extent[args.x.rank - 1];
-    return LeadingRows({&args.x, args.residual, args.sum}).for_each([&](int64_t rows, const auto &stride, const auto &at) {
+    return for_each_run_of_rows({&args.x, args.residual, args.sum}, [&](int64_t rows, const auto &stride, const auto &at) {
         HalideBuffer a(element_at(args.x, at[0]), args.x.type, {{rows, stride[0]}, {channels, 1}});
         HalideBuffer b(element_at(*args.residual, at[1]), args.x.type, {{rows, stride[1]}, {channels, 1}});
         HalideBuffer y(element_at(*args.sum, at[2]), args.x.type, {{rows, stride[2]}, {channels, 1}});
@@ -89,7 +90,7 @@ Status run_norm(const char *operation, const attune_norm_args &args, Call &call)
     const attune_tensor &from = args.residual ? *args.sum : args.x;
     HalideBuffer weight(weights, ATTUNE_F32, {{channels, 1}}), bias(biases, ATTUNE_F32, {{channels, 1}});
     float epsilon = args.epsilon;
-    return LeadingRows({&from, &args.y}).for_each([&](int64_t rows, const auto &stride, const auto &at) {
+    return for_each_run_of_rows({&from, &args.y}, [&](int64_t rows, const auto &stride, const auto &at) {
         HalideBuffer x(element_at(from, at[0]), from.type, {{rows, stride[0]}, {channels, 1}});
         HalideBuffer y(element_at(args.y, at[1]), from.type, {{rows, stride[1]}, {channels, 1}});
         void *arguments[6] = {nullptr, x.get(), weight.get(), bias.get(), &epsilon, y.get()};

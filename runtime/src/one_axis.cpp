@@ -4,58 +4,31 @@
 
 #include "elementwise.h"
 #include "halide_buffer.h"
+#include "joined_axes.h"
 #include "overlap.h"
 #include "stream.h"
-#include "tensor.h"
+#include "tensor_views.h"
 
 namespace attune::runtime {
 
 namespace {
 
-/** An axis of x, y and the mask, with their strides along it. */
-struct Axis {
-    int64_t extent = 1;
-    int64_t x = 0;
-    int64_t y = 0;
-    int64_t mask = 0;
-};
+using Axis = JoinedAxes::Axis;
+
+constexpr int of_x = 0, of_y = 1, of_mask = 2; // in what JoinedAxes has of each tensor
 
 /** The axes as the kernel takes them: that of the softmax, one beside it that its vectors may run along, and the longest of the others,
  * in as few as can be. What is left is looped over. */
 struct Axes {
     Axis along, column, row;
-    Axis looped[ATTUNE_MAX_RANK];
-    int count = 0;
+    JoinedAxes looped;
     bool contiguous; // along: the kernel's vectors run along it
 };
 
-bool has_unit_strides(const Axis &axis) { return axis.x == 1 && axis.y == 1; }
-
-/** Two axes are one where the outer stride is the inner stride times the inner extent, in all tensors. */
-bool joins(const Axis &outer, const Axis &inner) {
-    return outer.x == inner.x * inner.extent && outer.y == inner.y * inner.extent && outer.mask == inner.mask * inner.extent &&
-           inner.extent * outer.extent <= INT32_MAX;
-}
+bool has_unit_strides(const Axis &axis) { return axis.stride[of_x] == 1 && axis.stride[of_y] == 1; }
 
 Axis axis_of(const OneAxis &p, int32_t i) {
-    return {p.x.extent[i], effective_stride(p.x, i), effective_stride(p.y, i), p.mask ? effective_stride(*p.mask, i) : 0};
-}
-
-void join_others(const OneAxis &p, Axes &axes) {
-    for (int32_t i = p.x.rank - 1; i >= 0; --i) {
-        const Axis outer = axis_of(p, i);
-        if (i == p.axis || outer.extent == 1) continue;
-        if (axes.count > 0 && joins(outer, axes.looped[axes.count - 1]))
-            axes.looped[axes.count - 1].extent *= outer.extent;
-        else
-            axes.looped[axes.count++] = outer;
-    }
-}
-
-/** Takes one of the looped axes for the kernel. */
-void take(Axes &axes, Axis *from, Axis &to) {
-    to = *from;
-    *from = axes.looped[--axes.count];
+    return {p.x.extent[i], {effective_stride(p.x, i), effective_stride(p.y, i), p.mask ? effective_stride(*p.mask, i) : 0}};
 }
 
 Axes arrange(const OneAxis &p) {
@@ -63,66 +36,47 @@ Axes arrange(const OneAxis &p) {
     axes.along = axis_of(p, p.axis);
     const bool whole = axes.along.extent == 1; // then no stride of it is ever used
     const bool one = p.y.extent[p.axis] == 1;
-    axes.contiguous = whole || (axes.along.x == 1 && (one || axes.along.y == 1));
-    if (whole) axes.along.x = 1;
-    if (one) axes.along.y = 1;
-    join_others(p, axes);
-    Axis *end = axes.looped + axes.count;
-    Axis *column = axes.contiguous ? end : std::find_if(axes.looped, end, has_unit_strides);
-    if (column == end)
-        axes.column = {1, 1, 1, 0}; // a kernel of vectors across columns then works on one at a time
-    else
-        take(axes, column, axes.column);
-    end = axes.looped + axes.count;
-    if (axes.count > 0) take(axes, std::max_element(axes.looped, end, [](auto &a, auto &b) { return a.extent < b.extent; }), axes.row);
+    if (whole) axes.along.stride[of_x] = 1;
+    if (one) axes.along.stride[of_y] = 1;
+    axes.contiguous = has_unit_strides(axes.along);
+    JoinedAxes &others = axes.looped;
+    for (int32_t i = p.x.rank - 1; i >= 0; --i)
+        if (i != p.axis) others.add(axis_of(p, i));
+    Axis *column = axes.contiguous ? others.end() : std::find_if(others.begin(), others.end(), has_unit_strides);
+    // Without one a kernel of vectors across columns works on one at a time.
+    axes.column = column == others.end() ? Axis{1, {1, 1, 0}} : others.take(column);
+    if (!others.empty())
+        axes.row = others.take(std::max_element(others.begin(), others.end(), [](auto &a, auto &b) { return a.extent < b.extent; }));
     return axes;
 }
 
-/** Where the kernel works: the element at index 0 of its three axes. */
-struct Place {
-    const char *x;
-    char *y;
-    const uint8_t *mask;
-};
-
-Status run_at(const attune_kernel &kernel, const OneAxis &p, const Axes &axes, const Place &at, Call &call) {
+/** `at` is the element of each tensor at index 0 of the kernel's three axes. */
+Status run_at(const attune_kernel &kernel, const OneAxis &p, const Axes &axes, const JoinedAxes::Each &at, Call &call) {
     const Axis &along = axes.along, &column = axes.column, &row = axes.row;
     const attune_device device = p.x.device;
+    const void *x_data = element_at(p.x, at[of_x]);
     const uint8_t all = 1;
-    const void *no_mask = device == ATTUNE_CUDA ? static_cast<const void *>(at.x) : &all; // it isn't read
+    const void *no_mask = device == ATTUNE_CUDA ? x_data : &all; // it isn't read
     int32_t use_mask = p.mask != nullptr;
     float temperature = p.temperature;
-    HalideBuffer x(at.x, p.x.type, {{row.extent, row.x}, {along.extent, along.x}, {column.extent, column.x}}, device);
-    HalideBuffer y(at.y, p.y.type, {{row.extent, row.y}, {p.y.extent[p.axis], along.y}, {column.extent, column.y}}, device);
-    HalideBuffer mask(p.mask ? at.mask : no_mask, ATTUNE_BOOL,
-                      {{row.extent, row.mask}, {along.extent, along.mask}, {column.extent, column.mask}}, device);
+    HalideBuffer x(x_data, p.x.type,
+                   {{row.extent, row.stride[of_x]}, {along.extent, along.stride[of_x]}, {column.extent, column.stride[of_x]}}, device);
+    HalideBuffer y(element_at(p.y, at[of_y]), p.y.type,
+                   {{row.extent, row.stride[of_y]}, {p.y.extent[p.axis], along.stride[of_y]}, {column.extent, column.stride[of_y]}},
+                   device);
+    HalideBuffer mask(p.mask ? element_at(*p.mask, at[of_mask]) : no_mask, ATTUNE_BOOL,
+                      {{row.extent, row.stride[of_mask]}, {along.extent, along.stride[of_mask]}, {column.extent, column.stride[of_mask]}},
+                      device);
     void *arguments[6] = {nullptr, x.get(), mask.get(), &use_mask, &temperature, y.get()};
     return run_kernel(kernel, arguments, call);
 }
 
-/** Moves to the next index of the looped axes; false after the last. */
-bool advance(const Axes &axes, int64_t (&index)[ATTUNE_MAX_RANK]) {
-    for (int i = 0; i < axes.count; ++i) {
-        if (++index[i] < axes.looped[i].extent) return true;
-        index[i] = 0;
-    }
-    return false;
-}
-
 Status run_all(const attune_kernel &kernel, const OneAxis &p, const Axes &axes, Call &call) {
-    const PartsOfOutput parts(axes.count > 0 ? packed_bytes(p.y) : 0);
-    const auto x_bytes = static_cast<int64_t>(element_size(p.x.type)), y_bytes = static_cast<int64_t>(element_size(p.y.type));
-    int64_t index[ATTUNE_MAX_RANK] = {};
-    do {
-        Place at = {static_cast<const char *>(p.x.data), static_cast<char *>(p.y.data),
-                    p.mask ? static_cast<const uint8_t *>(p.mask->data) : nullptr};
-        for (int i = 0; i < axes.count; ++i) {
-            const Axis &axis = axes.looped[i];
-            at.x += index[i] * axis.x * x_bytes, at.y += index[i] * axis.y * y_bytes;
-            if (at.mask) at.mask += index[i] * axis.mask;
-        }
-        ATTUNE_TRY(run_at(kernel, p, axes, at, call));
-    } while (advance(axes, index));
+    const PartsOfOutput parts(axes.looped.empty() ? 0 : packed_bytes(p.y));
+    JoinedAxes::Index index;
+    do
+        ATTUNE_TRY(run_at(kernel, p, axes, index.elements, call));
+    while (axes.looped.advance(index));
     return {};
 }
 

@@ -8,7 +8,6 @@
 
 #include "fake_kernels.h"
 #include "overlap.h"
-#include "rows.h"
 #include "stream.h"
 
 namespace attune::runtime::functions_test {
@@ -27,21 +26,31 @@ std::vector<float> numbers(size_t count) {
     return memory;
 }
 
+/** Where each row begins, in elements from the tensor's first. */
+std::vector<int64_t> rows_of(const attune_tensor &t) {
+    std::vector<int64_t> rows = {0};
+    for (int32_t axis = 0; axis + 1 < t.rank; ++axis) {
+        std::vector<int64_t> inner;
+        for (int64_t row : rows)
+            for (int64_t i = 0; i < t.extent[axis]; ++i)
+                inner.push_back(row + i * t.stride[axis]);
+        rows = inner;
+    }
+    return rows;
+}
+
 /** Each row of y sums to 1, and its ratios are those of exp(x). */
 void expect_softmax(const attune_tensor &x, const attune_tensor &y, const std::vector<float> &before) {
     const int64_t width = x.extent[x.rank - 1];
-    std::vector<int64_t> from;
-    for_each_row(x, [&](int64_t offset) { from.push_back(offset / 4); });
-    size_t row = 0;
-    for_each_row(y, [&](int64_t offset) {
-        const auto *out = reinterpret_cast<const float *>(static_cast<const char *>(y.data) + offset);
-        const float *in = before.data() + from[row++];
+    const std::vector<int64_t> from = rows_of(x), to = rows_of(y);
+    for (size_t row = 0; row < from.size(); ++row) {
+        const float *in = before.data() + from[row], *out = static_cast<const float *>(y.data) + to[row];
         double sum = 0;
         for (int64_t i = 0; i < width; ++i)
             sum += std::exp(static_cast<double>(in[i]));
         for (int64_t i = 0; i < width; ++i)
             EXPECT_NEAR(static_cast<double>(out[i]), std::exp(static_cast<double>(in[i])) / sum, 1e-6);
-    });
+    }
 }
 
 attune_status softmax(const attune_tensor &x, const attune_tensor &y, int32_t axis = -1, const attune_tensor *mask = nullptr) {
