@@ -3,7 +3,6 @@
 #include <random>
 
 #include "bench/elements.h"
-#include "bench/half.h"
 
 namespace attune::bench {
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "bench/cases.h"
-#include "bench/half.h"
 #include "bench/layers.h"
 #include "bench/machine.h"
 #include "bench/measure.h"

@@ -22,7 +22,7 @@ bool has_relative_bias(const text::Score &score) { return score.find(ScoreKind::
 
 PositionInput position_input(const attune_attention_plan &plan, const RunCache &cache, const AttentionShape &s) {
     const attune_attention_args &args = cache.args();
-    PositionInput in = {&plan.position, s.batch, s.heads, s.kv_heads, s.queries, s.new_keys, s.head_dim};
+    PositionInput in = {&plan.position, s.batch, s.queries, s.new_keys, s.head_dim};
     in.offset = args.has_offset ? args.offset : 0, in.offsets = args.offsets;
     in.positions = args.positions, in.key_positions = args.key_positions, in.position_table = args.position_table;
     if (!cache.cache()) return in;

@@ -13,7 +13,7 @@ namespace attune::runtime {
 /** A position and what one run gives for it. Tensors that aren't given are nullptr. */
 struct PositionInput {
     const text::Position *position; // nullptr: none
-    int64_t batch, heads, kv_heads, queries, keys, head_dim;
+    int64_t batch, queries, keys, head_dim;
     int64_t offset = 0;                         // key position of query 0, unless the position names an alignment
     const attune_tensor *offsets = nullptr;     // or one per batch item, checked
     int64_t key_offset = 0;                     // position of key 0: above 0 where a cache has tokens already

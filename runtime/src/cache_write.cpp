@@ -2,7 +2,6 @@
 #include "cuda_cache.h"
 #include "error.h"
 #include "integers.h"
-#include "interval_table.h"
 #include "overlap.h"
 #include "tensor.h"
 #include "token_copy.h"

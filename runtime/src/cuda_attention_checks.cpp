@@ -1,10 +1,10 @@
 #include <utility>
 
-#include "attention_operands.h"
 #include "cuda_attention.h"
 #include "cuda_cache.h"
 #include "cuda_limits.h"
 #include "error.h"
+#include "relative_bias.h"
 #include "tensor.h"
 
 namespace attune::runtime {

@@ -5,7 +5,6 @@
 #include "cuda_attention.h"
 #include "error.h"
 #include "registry.h"
-#include "tensor.h"
 
 namespace attune::runtime {
 

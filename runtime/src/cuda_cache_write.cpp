@@ -1,5 +1,4 @@
 #include "cuda_cache.h"
-#include "error.h"
 #include "tensor.h"
 
 namespace attune::runtime {

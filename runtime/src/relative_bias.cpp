@@ -81,8 +81,6 @@ Status make_relative_bias(const RelativeInput &in, Call &call, Scratch<float> &m
     Scratch<int32_t> offsets(call);
     Scratch<float> slopes(call);
     const int64_t extents[] = {items, in.heads, in.queries + in.keys - 1};
-    ATTUNE_REQUIRE(extents[2] <= INT32_MAX, "q has {} queries and k {} keys; with alibi or t5 there must be at most {} together",
-                   in.queries, in.keys, int64_t{INT32_MAX} + 1);
     ATTUNE_TRY(make_scratch_tensor("the table of relative biases", ATTUNE_F32, 3, extents, memory, relative));
     if (!offsets.allocate(static_cast<size_t>(2 * items)) || !slopes.allocate(static_cast<size_t>(in.heads)))
         return out_of_memory("the offsets and slopes of relative biases", 8 * items + 4 * in.heads);

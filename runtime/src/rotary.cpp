@@ -1,10 +1,8 @@
 #include <cstring>
 
-#include "elementwise.h"
 #include "error.h"
 #include "overlap.h"
 #include "positioned_rows.h"
-#include "tensor.h"
 
 namespace attune::runtime {
 

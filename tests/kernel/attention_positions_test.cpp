@@ -37,7 +37,7 @@ class AttentionPositions : public SeededTest {
 protected:
     PositionInput input(const char *text, int64_t queries, int64_t keys) {
         position = text::parse_position(text).position;
-        return {&position, 2, 3, 3, queries, keys, 20};
+        return {&position, 2, queries, keys, 20};
     }
     /** Expects x, all at once q or k of input `in`, to be turned to `where`, in every type. */
     void expect_applied(const attune_tensor &table, int64_t tokens, const PositionOf &where) {
