@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "temperature.h"
 #include "tensor.h"
@@ -134,19 +135,36 @@ ScoreArguments::ScoreArguments(const PreparedRun &run, bool weights)
       key_scale_(scale_buffer(run.cache.cache() ? run.cache.cache()->k_scale : nullptr)) {}
 
 void **ScoreArguments::append(void **next) {
-    for (HalideBuffer *buffer : {&q_, &k_, &intervals_, &offsets_, &params_, &lengths_, &query_documents_, &key_documents_, &block_map_,
-                                 &attend_, &bias_, &relative_, &sinks_, &query_position_, &key_position_})
-        *next++ = buffer->get();
-    for (int32_t *flag : {&use_attend_, &use_bias_, &use_relative_, &use_sinks_})
-        *next++ = flag;
-    for (float *number : {&scale_, &softcap_, &temperature_})
-        *next++ = number;
-    for (uint32_t *number : {&dropout_threshold_, &seed_low_, &seed_high_})
-        *next++ = number;
-    *next++ = &keys_;
-    *next++ = pages_.get();
-    *next++ = key_scale_.get();
-    return next;
+    void *const all[] = {q_.get(),
+                         k_.get(),
+                         intervals_.get(),
+                         offsets_.get(),
+                         params_.get(),
+                         lengths_.get(),
+                         query_documents_.get(),
+                         key_documents_.get(),
+                         block_map_.get(),
+                         attend_.get(),
+                         bias_.get(),
+                         relative_.get(),
+                         sinks_.get(),
+                         query_position_.get(),
+                         key_position_.get(),
+                         &use_attend_,
+                         &use_bias_,
+                         &use_relative_,
+                         &use_sinks_,
+                         &scale_,
+                         &softcap_,
+                         &temperature_,
+                         &dropout_threshold_,
+                         &seed_low_,
+                         &seed_high_,
+                         &keys_,
+                         pages_.get(),
+                         key_scale_.get()};
+    static_assert(std::size(all) == count, "callers have room for so many");
+    return std::copy(std::begin(all), std::end(all), next);
 }
 
 } // namespace attune::runtime

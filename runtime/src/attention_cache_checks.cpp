@@ -3,6 +3,7 @@
 #include "attention_cache.h"
 #include "attention_checks.h"
 #include "cuda_cache.h"
+#include "divided_up.h"
 #include "error.h"
 #include "integers.h"
 #include "tensor.h"
@@ -90,8 +91,7 @@ Status check_lengths(const attune_cache &cache, const AttentionShape &s) {
 
 /** The entries that tokens of item b need: the first ones. */
 int64_t entries_of(const attune_cache &cache, const AttentionShape &s, int64_t b) {
-    const int64_t tokens = std::min(read_integer(cache.lengths, b) + s.new_keys, cache_capacity(cache)), size = cache.k.extent[2];
-    return tokens / size + (tokens % size != 0);
+    return divided_up(std::min(read_integer(cache.lengths, b) + s.new_keys, cache_capacity(cache)), cache.k.extent[2]);
 }
 
 Status check_table(const attune_cache &cache, const AttentionShape &s) {

@@ -1,5 +1,6 @@
 #include "attention_checks.h"
 
+#include "divided_up.h"
 #include "error.h"
 #include "integers.h"
 #include "tensor.h"
@@ -78,8 +79,6 @@ Status check_documents(const attune_attention_plan &plan, const attune_attention
     return args.document_starts ? check_starts(*args.document_starts, s) : Status();
 }
 
-int64_t blocks_in(int64_t tokens, int64_t block) { return tokens / block + (tokens % block != 0); }
-
 Status check_block_map(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &s) {
     ATTUNE_TRY(check_needed(plan, MaskKind::blocks, args.block_map, "block_map"));
     ATTUNE_TRY(check_wanted(plan, MaskKind::blocks, args.block_map, "block_map"));
@@ -90,7 +89,7 @@ Status check_block_map(const attune_attention_plan &plan, const attune_attention
     BlockSize size = {0, 0};
     ATTUNE_TRY(find_block_size(plan.run_time_mask, plan.kernel_mask, args.params, size));
     if (size.queries == 0) return {}; // a mask written in C++ knows
-    const int64_t rows = blocks_in(s.queries, size.queries), columns = blocks_in(s.keys, size.keys);
+    const int64_t rows = divided_up(s.queries, size.queries), columns = divided_up(s.keys, size.keys);
     ATTUNE_REQUIRE(map.extent[2] == rows, "block_map.extent[2] is {}; it must be {}, N = {} in blocks of {}", map.extent[2], rows,
                    s.queries, size.queries);
     ATTUNE_REQUIRE(map.extent[3] == columns, "block_map.extent[3] is {}; it must be {}, M = {} in blocks of {}", map.extent[3], columns,

@@ -16,7 +16,6 @@ namespace attune::runtime {
 
 namespace {
 
-constexpr const char *default_schedule = "flash";
 constexpr const char *weights_schedule = "vectorized";
 
 Status check_width(const char *name, int64_t width) {

@@ -12,10 +12,6 @@ namespace attune::runtime {
 
 namespace {
 
-constexpr const char *default_schedule = "flash"; // of attune_add_kernel
-
-bool is_given(const char *text) { return text && std::strcmp(text, "none") != 0; }
-
 /** A text in one line, as CMake and a message take it. */
 std::string in_one_line(std::string text) {
     std::replace_if(

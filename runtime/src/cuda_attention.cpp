@@ -1,7 +1,7 @@
 #include "cuda_attention.h"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <initializer_list>
 
 #include "attention_operands.h"
@@ -79,6 +79,9 @@ public:
           key_documents_(mask_buffer(args.documents, args.q, ATTUNE_I32, {s.batch, s.keys})),
           attend_(mask_buffer(args.boolean_mask, args.q, ATTUNE_BOOL, {s.batch, s.heads, s.queries, s.keys})),
           document_ranges_(ranges_buffer(document_ranges, args.q, s)) {
+        append({nullptr,      q_.get(),      k_.get(),      v_.get(),    lengths_.get(), offsets_.get(), sinks_.get(), bias_.get(),
+                pages_.get(), &use_lengths_, &use_offsets_, &use_sinks_, &use_bias_,     &use_alibi_,    &use_pages_,  &offset_,
+                &left_,       &right_,       &scale_,       &softcap_,   &temperature_,  &keys_});
         if (kernel.word_channels != 2) return;
         for (HalideBuffer *buffer : {&q_, &k_, &v_, &out_})
             buffer->use_words();
@@ -90,7 +93,7 @@ public:
     Status run(Call &call) {
         append_own();
         append({out_.get(), lse_.get()});
-        return run_kernel(kernel_, arguments_, call);
+        return run_kernel(kernel_, arguments_.data(), call);
     }
 
     /** Of a kernel that splits keys. */
@@ -98,15 +101,17 @@ public:
         append({&keys_per_chunk});
         append_own();
         append({out_.get(), lse_.get(), partial.get()});
-        return run_kernel(kernel_, arguments_, call);
+        return run_kernel(kernel_, arguments_.data(), call);
     }
 
 private:
-    static constexpr int common = 22; // arguments of every kernel before its outputs, user_context among them
+    // Those of every kernel before its outputs, those of kernels of attune_add_kernel alone, and keys_per_chunk and the outputs.
+    static constexpr size_t most = 22 + 5 + text::most_cuda_parameters + 4;
 
-    static constexpr int of_own = 5 + text::most_cuda_parameters; // of kernels of attune_add_kernel alone
-
-    void append(std::initializer_list<void *> more) { next_ = std::copy(more.begin(), more.end(), next_); }
+    void append(std::initializer_list<void *> more) {
+        for (void *one : more)
+            arguments_.at(count_++) = one;
+    }
     void append_own() {
         if (!own_) return;
         append({&mask_offset_, query_documents_.get(), key_documents_.get(), attend_.get(), document_ranges_.get()});
@@ -124,11 +129,8 @@ private:
     const int32_t *params_;
     int32_t param_count_;
     HalideBuffer query_documents_, key_documents_, attend_, document_ranges_;
-    void *arguments_[common + of_own + 4] = {nullptr,      q_.get(),    k_.get(),      v_.get(),      lengths_.get(), offsets_.get(),
-                                             sinks_.get(), bias_.get(), pages_.get(),  &use_lengths_, &use_offsets_,  &use_sinks_,
-                                             &use_bias_,   &use_alibi_, &use_pages_,   &offset_,      &left_,         &right_,
-                                             &scale_,      &softcap_,   &temperature_, &keys_};
-    void **next_ = arguments_ + common;
+    std::array<void *, most> arguments_ = {};
+    size_t count_ = 0;
 };
 
 /** The caller's log-sum-exp, or scratch for it: kernels always write it. */

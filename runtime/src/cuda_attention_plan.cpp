@@ -1,5 +1,3 @@
-#include <cstring>
-
 #include "attention_plan.h"
 #include "attention_texts.h"
 #include "cuda_attention.h"
@@ -14,8 +12,6 @@ constexpr const char *tensor_core_schedules[] = {"wgmma", "mma"}; // of 16-bit t
 constexpr const char *split_schedule = "split_kv";                // of few queries
 constexpr const char *plain_schedule = "simt";
 constexpr int tensor_core_capability = 80;
-
-bool is_given(const char *text) { return text && std::strcmp(text, "none") != 0; }
 
 Status check_cuda_desc(const attune_attention_desc &desc) {
     const auto refused = [](const char *name, const char *what) {

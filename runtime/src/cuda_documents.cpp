@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attention_plan.h"
+#include "divided_up.h"
 #include "elementwise.h"
 #include "halide_buffer.h"
 #include "registry.h"
@@ -15,7 +16,7 @@ Status CudaDocuments::fill(const attune_attention_plan &plan, const attune_atten
     ATTUNE_TRY(find_elementwise("document_ranges", nullptr, ATTUNE_CUDA, call_, kernel_));
     of_queries_ = *query_documents_of(args), of_keys_ = *args.documents;
     const int64_t items = std::max(of_queries_.extent[0], of_keys_.extent[0]);
-    const int64_t ranges = (shape.queries - 1) / text::queries_a_document_range + 1;
+    const int64_t ranges = divided_up(shape.queries, text::queries_a_document_range);
     constexpr int64_t parts = text::document_range_parts;
     ATTUNE_TRY(scratch_.allocate("ranges of documents' keys", items * ranges * parts * 4));
     const int64_t extents[3] = {items, ranges, parts};

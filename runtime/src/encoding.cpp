@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "divided_up.h"
 #include "elementwise.h"
 #include "halide_buffer.h"
 #include "overlap.h"
@@ -24,8 +25,8 @@ int64_t tokens_at_once(int64_t tokens, int64_t row) {
     constexpr int64_t unit = 64;
     const int64_t most = table_elements / row;
     if (tokens <= most || most < unit) return std::min(tokens, std::max<int64_t>(most, 1));
-    const int64_t shares = (tokens + most - 1) / most;
-    return (tokens + shares * unit - 1) / (shares * unit) * unit;
+    const int64_t shares = divided_up(tokens, most);
+    return divided_up(tokens, shares * unit) * unit;
 }
 
 // Whether channels that rotary embedding passes are left alone, as y is x. Where no CPU's cache holds it, its memory is faster read and

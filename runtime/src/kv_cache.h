@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attune/attune.h"
+#include "divided_up.h"
 #include "page_memory.h"
 #include "status.h"
 
@@ -44,7 +45,7 @@ private:
     Status add_pool(int64_t pages, int64_t heads, int64_t dim, attune_type type);
     Status check_sequence(int64_t sequence) const;
     Status check_batch(const int64_t *sequences, int64_t count, int64_t new_tokens) const;
-    int64_t pages_for(int64_t tokens) const { return (tokens + page_tokens_ - 1) / page_tokens_; }
+    int64_t pages_for(int64_t tokens) const { return divided_up(tokens, page_tokens_); }
     int64_t pages_needed(const int64_t *sequences, int64_t count, int64_t new_tokens) const;
     int32_t take_page();
     void release_pages(Sequence &sequence, int64_t kept);

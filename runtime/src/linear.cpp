@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cpu.h"
+#include "divided_up.h"
 #include "error.h"
 #include "floats.h"
 #include "registry.h"
@@ -114,7 +115,7 @@ Status make_stacked(attune_type dtype, std::initializer_list<StackedLayer> layer
     for (const StackedLayer &layer : layers) {
         ATTUNE_TRY(check_stacked(dtype, layer));
         *layer.columns = {panels * lanes, layer.weight->extent[0]};
-        out = layer.columns->first + layer.columns->count, panels = (out + lanes - 1) / lanes;
+        out = layer.columns->first + layer.columns->count, panels = divided_up(out, lanes);
     }
     ATTUNE_TRY(choose_kernels(dtype, nullptr, linear));
     ATTUNE_REQUIRE(out <= INT32_MAX - lanes, "the projections have {} outputs together; they may have {}", out, INT32_MAX - lanes);

@@ -1,4 +1,5 @@
 #include "call.h"
+#include "divided_up.h"
 #include "error.h"
 #include "halide_buffer.h"
 #include "joined_axes.h"
@@ -16,7 +17,7 @@ Status run_rows(const attune_linear &linear, const Columns &columns, const attun
                 const JoinedAxes::Each &stride, const JoinedAxes::Each &at, Call &call) {
     const PackedWeights &weights = linear.weights;
     const int64_t lanes = PackedWeights::panel_columns, words = weights.words(), matrices = weights.matrices();
-    const int64_t first_panel = columns.first / lanes, panels = (columns.count + lanes - 1) / lanes;
+    const int64_t first_panel = columns.first / lanes, panels = divided_up(columns.count, lanes);
     const attune_type type = linear.dtype;
     int32_t gated = linear.gated, activation = linear.activation;
     LinearTask task = linear_task(rows, columns.count, call.threads());

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "call.h"
+#include "divided_up.h"
 #include "floats.h"
 #include "tensor.h"
 
@@ -55,14 +56,14 @@ template <typename Element> void pack_panel(const attune_tensor &weight, bool pa
 
 Status PackedWeights::allocate(attune_type dtype, int64_t out, int64_t in, int64_t matrices) {
     dtype_ = dtype, matrices_ = matrices;
-    panels_ = (out + panel_columns - 1) / panel_columns;
-    words_per_column_ = dtype == ATTUNE_BF16 ? (in + 1) / 2 : in;
+    panels_ = divided_up(out, panel_columns);
+    words_per_column_ = dtype == ATTUNE_BF16 ? divided_up(in, 2) : in;
     if (!memory_.allocate(bytes())) return out_of_memory("the packed weight", static_cast<int64_t>(bytes()));
     return {};
 }
 
 void PackedWeights::pack(const attune_tensor &weight, int64_t matrix, int64_t first_panel) {
-    const int64_t panels = (weight.extent[0] + panel_columns - 1) / panel_columns;
+    const int64_t panels = divided_up(weight.extent[0], panel_columns);
     for (int64_t panel = 0; panel < panels; ++panel) {
         uint32_t *to = words_of(first_panel + panel) + matrix * words_per_column_ * panel_columns;
         if (weight.type == ATTUNE_BF16)

@@ -34,7 +34,7 @@ public:
             add(one);
     }
     void add(const NamedTensor &one) {
-        if (one.tensor) tensors_[count_++] = one;
+        if (one.tensor) tensors_.at(count_++) = one;
     }
     void add(const NamedTensors &others) {
         for (const NamedTensor &one : others)
