@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "attune/attune.hpp"
-#include "bench/half.h"
 #include "commands.h"
 #include "cpu_block.h"
 #include "device.h"
@@ -16,6 +15,7 @@
 #include "mask_question.h"
 #include "options.h"
 #include "output_set.h"
+#include "runtime/src/own_kernel.h"
 #include "schedules/cuda/block_sizes.h"
 
 namespace attune::tools {
@@ -33,8 +33,8 @@ struct ExplainOptions {
     bool json = false;
 };
 
-/** Who runs the mask: a linked kernel, or the call of CMake's that makes one, if one can be made, or why none does. And what it skips at
- * once. */
+/** Who runs the mask: a linked kernel; or else why none does, and the call of CMake's that makes one, if one can be made. And what it skips
+ * at once. */
 struct Runner {
     std::string kernel, cmake, refusal;
     BlockSize block;
@@ -48,13 +48,7 @@ BlockSize block_on_cuda(const std::string &schedule, attune_type type, int32_t k
     return {block.queries, block.keys};
 }
 
-std::string kernel_line(const ExplainOptions &options) {
-    return fmt::format("attune_add_kernel(my_attention{} MASK \"{}\" HEAD_DIM {}{})", options.device == "cuda" ? " DEVICE cuda" : "",
-                       options.mask.text, options.head_dim,
-                       options.dtype == ATTUNE_F32 ? "" : fmt::format(" DTYPE {}", bench::name_of_type(options.dtype)));
-}
-
-Runner runner_of(const ExplainOptions &options) {
+Runner runner_of(const ExplainOptions &options, const text::Mask &mask) {
     const bool cuda = options.device == "cuda";
     AttentionDesc desc;
     desc.dtype = options.dtype;
@@ -66,17 +60,15 @@ Runner runner_of(const ExplainOptions &options) {
         const attune_kernel &kernel = *plan->kernel_for(options.mask.queries, 1, 1, options.mask.keys);
         return {kernel.name, "", "", cuda ? block_on_cuda(kernel.schedule, options.dtype, kernel.head_dim) : cpu_block(kernel)};
     }
-    // It may not be the mask that is in the way. On a GPU the refusal says whether a kernel of its own would help; on a CPU it does where
-    // there is a plan without a mask, or no linked kernel for one.
+    // A kernel of one's own helps where the mask is in the way, and, on a CPU, where no linked kernel is of this type and width: without a
+    // mask it's refused in the same words, then.
     desc.mask = "none";
-    const Status without_mask = cuda ? Status() : AttentionPlan::create(desc).status();
-    const bool helps = cuda ? plan.status().message.find("attune_add_kernel") != std::string::npos
-                            : without_mask.ok() || without_mask.code == ATTUNE_UNSUPPORTED;
-    const std::string refusal = cuda ? plan.status().message : helps ? "" : without_mask.message;
-    const char *usual =
-        options.dtype != ATTUNE_F32 && schedules::fits_tensor_cores(options.head_dim) ? "mma" : "simt"; // of attune_add_kernel
+    const Status refusal = plan.status(), without_mask = AttentionPlan::create(desc).status();
+    const bool of_mask = refusal.message != without_mask.message;
+    const bool helps = of_mask ? runtime::takes_mask(desc.device, mask) : !cuda && refusal.code == ATTUNE_UNSUPPORTED;
     const auto width = static_cast<int32_t>(options.head_dim);
-    return {"", helps ? kernel_line(options) : "", refusal,
+    const char *usual = runtime::usual_schedule(desc.device, desc.dtype, width);
+    return {"", helps ? runtime::cmake_line({desc.device, desc.dtype, width, width, options.mask.text}) : "", refusal.message,
             cuda ? block_on_cuda(usual, options.dtype, width) : cpu_block(options.dtype, width)};
 }
 
@@ -117,9 +109,9 @@ void print_json(const ExplainOptions &options, const Grids &grids, const Runner 
         {"skipped", static_cast<double>(count(BlockKind::empty)) / static_cast<double>(grids.block_count())},
         {"kernel", named(runner.kernel)},
         {"attune_add_kernel", named(runner.cmake)},
+        {"refusal", named(runner.refusal)},
         {"grid", std::move(grid)},
     };
-    if (options.device == "cuda" || !runner.refusal.empty()) report["refusal"] = named(runner.refusal);
     fmt::print("{}\n", report.dump(2));
 }
 
@@ -151,7 +143,7 @@ void explain(const ExplainOptions &options) {
     std::string svg;
     OutputSet outputs;
     if (!options.svg.empty()) outputs.add("--svg", options.svg, svg);
-    const Runner runner = runner_of(options);
+    const Runner runner = runner_of(options, question.mask());
 
     Grids grids(options, options.block.value_or(runner.block));
     std::vector<BlockGrid *> wanted = {&grids.blocks};

@@ -30,6 +30,7 @@ public:
     MaskQuestion(const MaskQuestion &) = delete; // cell_ points into it
     MaskQuestion &operator=(const MaskQuestion &) = delete;
 
+    const text::Mask &mask() const { return mask_; }
     int64_t queries() const { return cell_.queries; }
     int64_t keys() const { return cell_.keys; }
 

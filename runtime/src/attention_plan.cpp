@@ -9,6 +9,7 @@
 #include "attention_texts.h"
 #include "cpu.h"
 #include "error.h"
+#include "own_kernel.h"
 #include "registry.h"
 #include "tensor.h"
 

@@ -35,7 +35,6 @@ namespace attune::runtime {
 
 struct AttentionShape;
 
-constexpr const char *default_schedule = "flash"; // on ATTUNE_CPU, of attune_add_kernel too
 constexpr const char *decode_schedule = "decode";
 
 /** The kernel that runs these arguments. Which one depends on N, M, the heads of a group and what is asked for, and so never on batch or

@@ -1,25 +1,15 @@
 #include "attention_texts.h"
 
-#include <algorithm>
 #include <cstring>
 #include <string>
 
 #include "attention_positions.h"
 #include "cuda_mask.h"
-#include "tensor.h"
+#include "own_kernel.h"
 
 namespace attune::runtime {
 
 namespace {
-
-/** A text in one line, as CMake and a message take it. */
-std::string in_one_line(std::string text) {
-    std::replace_if(
-        text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t' || c == '\r'; }, ' ');
-    return text;
-}
-
-std::string argument(const char *name, const std::string &text) { return formatted(" {} \"{}\"", name, in_one_line(text)); }
 
 /** The text compiled in, or else the one given; "" for none. */
 std::string text_of(const char *compiled, const char *given) {
@@ -27,30 +17,18 @@ std::string text_of(const char *compiled, const char *given) {
     return is_given(text) ? text : "";
 }
 
-/** The schedule to name, "" for the one that attune_add_kernel takes by itself. On ATTUNE_CUDA no kernel has been chosen yet. Kernels that
- * decode have no mask compiled in. */
-std::string schedule_of(const attune_attention_desc &desc, const attune_attention_plan &plan) {
-    const bool cuda = plan.device == ATTUNE_CUDA;
-    const std::string usual = !cuda ? default_schedule : desc.dtype == ATTUNE_F32 ? "simt" : "mma";
-    const char *schedule = plan.kernel ? plan.kernel->schedule : desc.schedule;
-    return !schedule || schedule == usual || std::strcmp(schedule, decode_schedule) == 0 ? "" : schedule;
-}
-
-/** What to write so that everything the plan asks for is compiled in. */
+/** What to write so that everything the plan asks for is compiled in. On ATTUNE_CUDA no kernel has been chosen yet. Kernels that decode
+ * have no mask compiled in. */
 std::string kernel_line(const attune_attention_desc &desc, const attune_attention_plan &plan) {
-    const char *mask = plan.kernel ? plan.kernel->mask : "", *compiled_score = plan.kernel ? plan.kernel->score : "";
-    const std::string own = text_of(mask, nullptr), score = text_of(compiled_score, desc.score);
-    const std::string position = text_of(plan.kernel ? plan.kernel->position : "", desc.position), schedule = schedule_of(desc, plan);
-    std::string line = "attune_add_kernel(my_attention";
-    if (plan.device == ATTUNE_CUDA) line += " DEVICE cuda";
-    line += argument("MASK", own.empty() ? desc.mask : formatted("({}) & ({})", own, desc.mask));
-    if (!score.empty()) line += argument("SCORE", score);
-    if (!position.empty()) line += argument("POSITION", position);
-    line += formatted(" HEAD_DIM {}", plan.head_dim);
-    if (plan.value_dim != plan.head_dim) line += formatted(" VALUE_DIM {}", plan.value_dim);
-    if (desc.dtype != ATTUNE_F32) line += formatted(" DTYPE {}", type_name(desc.dtype));
-    if (!schedule.empty()) line += " SCHEDULE " + schedule;
-    return line + ")";
+    const attune_kernel *kernel = plan.kernel;
+    const std::string own = text_of(kernel ? kernel->mask : "", nullptr);
+    OwnKernel wanted = {plan.device, desc.dtype, plan.head_dim, plan.value_dim, desc.mask};
+    if (!own.empty()) wanted.mask = formatted("({}) & ({})", own, desc.mask);
+    wanted.score = text_of(kernel ? kernel->score : "", desc.score);
+    wanted.position = text_of(kernel ? kernel->position : "", desc.position);
+    const char *schedule = kernel ? kernel->schedule : desc.schedule;
+    if (schedule && std::strcmp(schedule, decode_schedule) != 0) wanted.schedule = schedule;
+    return cmake_line(wanted);
 }
 
 /** What the mask given at run time may hold: what leaves rows a few intervals of keys, and the boolean tensor beside it. */
@@ -68,7 +46,7 @@ Status check_run_time_mask(const attune_attention_desc &desc, const attune_atten
 /** On ATTUNE_CUDA: one window and lengths. What else there is a kernel may have compiled in, but for maps of blocks. */
 Status take_cuda_mask(const attune_attention_desc &desc, attune_attention_plan &plan) {
     Status status = read_cuda_mask(plan.run_time_mask.mask, plan.cuda_mask);
-    if (status.ok() || plan.run_time_mask.names(text::MaskKind::blocks)) return status;
+    if (status.ok() || !takes_mask(plan.device, plan.run_time_mask.mask)) return status;
     return fail(status.code, "{}; write {} in CMake, and hand the plan my_attention_kernel", status.message, kernel_line(desc, plan));
 }
 

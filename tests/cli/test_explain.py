@@ -2,6 +2,7 @@
 import fcntl
 import json
 import os
+import pathlib
 import pty
 import re
 import struct
@@ -137,6 +138,22 @@ class Explain(command.CommandTest):
         line = 'attune_add_kernel(my_attention MASK "causal & dilated(2)" HEAD_DIM 96)'
         self.assertEqual((report["kernel"], report["attune_add_kernel"]), (None, line))
         self.assertIn(line, self.run_well("explain", "causal & dilated(2)", "--queries", 8, "--keys", 8, "--head-dim", 96))
+
+    def test_a_kernel_for_a_gpu_has_the_schedule_that_cmake_takes(self):
+        cmake = (pathlib.Path(__file__).parents[2] / "cmake/AttuneKernels.cmake").read_text()
+        tensor_cores = re.search(r"set\(tensor_core_widths ([ \d]+)\)", cmake).group(1).split()
+        for width in (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 288):
+            for dtype in ("f32", "f16", "bf16"):
+                report = self.report("dilated(2)", 8, 8, "--device", "cuda", "--head-dim", width, "--dtype", dtype)
+                self.assertIn(f"DEVICE cuda MASK \"dilated(2)\" HEAD_DIM {width}", report["attune_add_kernel"])
+                by_tensor_cores = dtype != "f32" and str(width) in tensor_cores
+                self.assertEqual(report["block"]["keys"], 64 if not by_tensor_cores else 16 if width > 192 else 32, (width, dtype))
+
+    def test_no_kernel_for_a_gpu_takes_maps_of_blocks(self):
+        self.write("map.npy", Array([2, 2], [True, False, True, True], "|b1"))
+        report = self.report("blocks(4, 4)", 8, 8, "--block-map", "map.npy", "--device", "cuda")
+        self.assertEqual((report["kernel"], report["attune_add_kernel"]), (None, None))
+        self.assertIn("the mask has blocks", report["refusal"])
 
     def test_what_else_is_in_the_way(self):
         environment = {**os.environ, "ATTUNE_CPU": "sse9"}

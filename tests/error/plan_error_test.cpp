@@ -152,6 +152,14 @@ INSTANTIATE_TEST_SUITE_P(Texts, PlanError, ::testing::ValuesIn(texts), bad_call_
 Bad compiled_in(const char *name, const std::function<void(Good &)> &spoil, std::vector<std::string> words) {
     return {name, spoil, words, ATTUNE_UNSUPPORTED};
 }
+/** On a GPU the mask is refused before one is looked for. */
+Bad compiled_in_on_cuda(const char *name, int64_t head_dim, const char *schedule, const char *words) {
+    const auto spoil = [=](Good &g) {
+        g.desc.device = ATTUNE_CUDA, g.desc.dtype = ATTUNE_F16, g.desc.mask = "dilated(2)";
+        g.desc.head_dim = head_dim, g.desc.schedule = schedule;
+    };
+    return compiled_in(name, spoil, {"attune_add_kernel(my_attention DEVICE cuda MASK \"dilated(2)\"", words});
+}
 const Bad patterns[] = {
     compiled_in("Dilated", [](Good &g) { g.desc.mask = "causal & dilated(2)"; },
                 {"dilated", "attune_add_kernel(my_attention MASK \"causal & dilated(2)\" HEAD_DIM 8)"}),
@@ -169,6 +177,11 @@ const Bad patterns[] = {
                     g.desc.kernel = &g.kernel, g.desc.mask = "dilated(2)";
                 },
                 {"MASK \"(causal | prefix(2)) & (dilated(2))\" HEAD_DIM 8"}),
+    compiled_in_on_cuda("OnCuda", 64, nullptr, " HEAD_DIM 64 DTYPE f16)"),
+    compiled_in_on_cuda("OnTensorCores", 64, "mma", " HEAD_DIM 64 DTYPE f16)"),
+    compiled_in_on_cuda("NotOnTensorCores", 64, "simt", " HEAD_DIM 64 DTYPE f16 SCHEDULE simt)"),
+    compiled_in_on_cuda("OnTensorCoresOfAnotherWidth", 80, "mma", " HEAD_DIM 80 DTYPE f16 SCHEDULE mma)"),
+    compiled_in_on_cuda("NotOnTensorCoresOfAnotherWidth", 80, "simt", " HEAD_DIM 80 DTYPE f16)"),
 };
 INSTANTIATE_TEST_SUITE_P(Patterns, PlanError, ::testing::ValuesIn(patterns), bad_call_name<Good>);
 
