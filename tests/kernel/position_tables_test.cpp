@@ -1,9 +1,8 @@
 // The runtime's tables of positions for attention, and positions applied to q and k in each element type.
 #include "runtime/src/attention_positions.h"
 
-#include <cmath>
-
 #include "compare.h"
+#include "half.h"
 #include "kernels.h"
 #include "position_oracle.h"
 #include "random.h"
@@ -13,27 +12,7 @@ namespace {
 
 using runtime::PositionInput;
 
-/** An element in the 16 bits of f16 or bf16, which the values of these tests fit exactly: small multiples of 1/8. */
-uint16_t narrowed(float value, attune_type type) {
-    uint32_t bits;
-    std::memcpy(&bits, &value, sizeof bits);
-    if (type == ATTUNE_BF16 || value == 0) return static_cast<uint16_t>(bits >> 16);
-    return static_cast<uint16_t>((bits >> 16 & 0x8000) | (((bits >> 23 & 0xff) - 112) << 10) | (bits >> 13 & 0x3ff));
-}
-
-double widened(uint16_t bits, attune_type type) {
-    if (type == ATTUNE_F16) {
-        const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-        const double magnitude = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
-        return bits & 0x8000 ? -magnitude : magnitude;
-    }
-    const uint32_t wide = static_cast<uint32_t>(bits) << 16;
-    float value;
-    std::memcpy(&value, &wide, sizeof value);
-    return double(value);
-}
-
-class AttentionPositions : public SeededTest {
+class PositionTables : public SeededTest {
 protected:
     PositionInput input(const char *text, int64_t queries, int64_t keys) {
         position = text::parse_position(text).position;
@@ -47,13 +26,9 @@ protected:
         x.each([&](float &value) { value = static_cast<float>(random.between(-16, 16)) / 8; });
         const std::vector<double> exact = rotary_in_long_double(x, model, where);
         expect_applied(x.view(), table, exact, {1e-4, 1, 0});
-        for (attune_type type : {ATTUNE_F16, ATTUNE_BF16}) {
-            std::vector<uint16_t> halves;
-            for (float value : x.values())
-                halves.push_back(narrowed(value, type));
-            expect_applied(attune_contiguous(halves.data(), type, 4, x.extent.data()), table, exact,
-                           {1e-4 + (type == ATTUNE_F16 ? 1.0 / 1024 : 1.0 / 128)}); // |x| < 4: half an ulp is 2^-10, 2^-7
-        }
+        // The values, small multiples of 1/8, fit exactly. |x| < 4: half an ulp is 2^-10, 2^-7.
+        for (attune_type type : {ATTUNE_F16, ATTUNE_BF16})
+            expect_applied(HalfTensor(type, x).view(), table, exact, {1e-4 + (type == ATTUNE_F16 ? 1.0 / 1024 : 1.0 / 128)});
     }
     void expect_applied(const attune_tensor &x, const attune_tensor &table, const std::vector<double> &exact, const Tolerance &tolerance) {
         runtime::Scratch<char> memory(call);
@@ -63,7 +38,7 @@ protected:
         std::vector<double> got;
         for (size_t i = 0; i < exact.size(); i++)
             got.push_back(x.type == ATTUNE_F32 ? double(static_cast<const float *>(result.data)[i])
-                                               : widened(static_cast<const uint16_t *>(result.data)[i], x.type));
+                                               : half_value(x.type, static_cast<const uint16_t *>(result.data)[i]));
         EXPECT_TRUE(agrees(got, exact, tolerance, 1)) << "type " << x.type;
     }
     void expect_tables(const PositionInput &in, const PositionOf &query, const PositionOf &key) {
@@ -86,7 +61,7 @@ PositionOf from(int64_t first) {
     return [first](int64_t, int64_t, int64_t token) { return first + token; };
 }
 
-TEST_F(AttentionPositions, CountOnFromTheOffset) {
+TEST_F(PositionTables, CountOnFromTheOffset) {
     expect_tables(input("rotary(half)", 9, 9), from(0), from(0));
     for (int64_t offset : {4, -3, 100000, -100000}) {
         PositionInput in = input("rotary(half)", 5, 9);
@@ -95,7 +70,7 @@ TEST_F(AttentionPositions, CountOnFromTheOffset) {
     }
 }
 
-TEST_F(AttentionPositions, FollowTheNamedAlignment) {
+TEST_F(PositionTables, FollowTheNamedAlignment) {
     PositionInput in = input("rotary(half, bottom_right)", 5, 9);
     expect_tables(in, from(4), from(0));
     in = input("rotary(half, top_left)", 5, 9);
@@ -103,7 +78,7 @@ TEST_F(AttentionPositions, FollowTheNamedAlignment) {
     expect_tables(in, from(0), from(0));
 }
 
-TEST_F(AttentionPositions, HaveAnOffsetForEachItem) {
+TEST_F(PositionTables, HaveAnOffsetForEachItem) {
     Tensor<int64_t> offsets({2});
     offsets(0) = 3, offsets(1) = -50;
     const attune_tensor view = offsets.view();
@@ -113,7 +88,7 @@ TEST_F(AttentionPositions, HaveAnOffsetForEachItem) {
         in, [&](int64_t, int64_t batch, int64_t token) { return offsets(batch) + token; }, from(0));
 }
 
-TEST_F(AttentionPositions, AreThoseGiven) {
+TEST_F(PositionTables, AreThoseGiven) {
     Tensor<int32_t> queries({2, 9}), keys({9});
     queries.each([&](int32_t &value) { value = static_cast<int32_t>(random.between(-999, 999)); });
     keys.each([&](int32_t &value) { value = static_cast<int32_t>(random.between(-999, 999)); });
@@ -128,7 +103,7 @@ TEST_F(AttentionPositions, AreThoseGiven) {
     expect_tables(in, query, from(0));
 }
 
-TEST_F(AttentionPositions, LearnedRowsAreReadWhereTheyLie) {
+TEST_F(PositionTables, LearnedRowsAreReadWhereTheyLie) {
     const Tensor<float> rows({12, 20}, {{}, 4});
     random.fill_normal(rows);
     const attune_tensor view = rows.view();
@@ -144,7 +119,7 @@ TEST_F(AttentionPositions, LearnedRowsAreReadWhereTheyLie) {
     EXPECT_EQ(key_table.stride[1], 24);
 }
 
-TEST_F(AttentionPositions, RefusesWhatHeadsCannotHave) {
+TEST_F(PositionTables, RefusesWhatHeadsCannotHave) {
     const auto expect_refused = [&](const char *position, const char *sentence) {
         const PositionInput in = input(position, 9, 9);
         EXPECT_EQ(runtime::check_position(*in.position, in.head_dim).message, sentence);
@@ -154,7 +129,7 @@ TEST_F(AttentionPositions, RefusesWhatHeadsCannotHave) {
     expect_refused("rotary(half, sections=mrope(4, 4))", "sections add up to 8; they must to 10, half of the 20 channels rotated");
 }
 
-TEST_F(AttentionPositions, RefusesWhatHasNoPlace) {
+TEST_F(PositionTables, RefusesWhatHasNoPlace) {
     const auto expect_refused = [&](const PositionInput &in, const char *sentence) {
         EXPECT_EQ(check_position_input(in, false).message, sentence);
     };

@@ -6,17 +6,17 @@
 
 #include "compare.h"
 
-namespace attune::test::attention_terms_test {
+namespace attune::test::oracle_terms_test {
 namespace {
 
 constexpr Tolerance f64_rounding{1e-13};
 
-class AttentionTerms : public SeededTest {
+class OracleTerms : public SeededTest {
 protected:
     AttentionProblem problem(int64_t queries = 6, int64_t keys = 6) { return normal_problem({2, 4, 2, queries, keys, 8, 5}, random); }
 };
 
-TEST_F(AttentionTerms, ASinkTakesItsShareAndAddsNothing) {
+TEST_F(OracleTerms, ASinkTakesItsShareAndAddsNothing) {
     AttentionProblem p = problem();
     const AttentionAnswer plain = attention_in_double(p);
     p.sinks = Tensor<float>({4});
@@ -34,7 +34,7 @@ TEST_F(AttentionTerms, ASinkTakesItsShareAndAddsNothing) {
     EXPECT_TRUE(agrees(nothing.out, std::vector<double>(nothing.out.size(), 0), {0}));
 }
 
-TEST_F(AttentionTerms, DropoutKeepsTheMeanOfTheWeights) {
+TEST_F(OracleTerms, DropoutKeepsTheMeanOfTheWeights) {
     AttentionProblem p = problem(64, 64);
     const AttentionAnswer plain = attention_in_double(p);
     p.dropout = 0.25f, p.seed = 11;
@@ -46,7 +46,7 @@ TEST_F(AttentionTerms, DropoutKeepsTheMeanOfTheWeights) {
         EXPECT_NEAR(dropped.weights[cell], dropped.dropped[cell] ? 0 : plain.weights[cell] / 0.75, 1e-12);
 }
 
-TEST_F(AttentionTerms, BiasesAddUp) {
+TEST_F(OracleTerms, BiasesAddUp) {
     AttentionProblem p = problem();
     const std::vector<double> plain = attention_in_double(p).biased;
     p.alibi = true;
@@ -63,7 +63,7 @@ TEST_F(AttentionTerms, BiasesAddUp) {
 }
 
 /** Turning q and k by the same angle changes no score: only distances between positions count. */
-TEST_F(AttentionTerms, RotaryDependsOnDistancesAlone) {
+TEST_F(OracleTerms, RotaryDependsOnDistancesAlone) {
     for (bool interleaved : {false, true}) {
         AttentionProblem p = problem();
         p.rotary = Rotary{interleaved, 100, 6};
@@ -74,7 +74,7 @@ TEST_F(AttentionTerms, RotaryDependsOnDistancesAlone) {
     }
 }
 
-TEST_F(AttentionTerms, DocumentsSeparate) {
+TEST_F(OracleTerms, DocumentsSeparate) {
     AttentionProblem p = problem();
     p.mask = "documents", p.document_starts = {0, 2, 2, 6};
     const AttentionAnswer starts = attention_in_double(p);
@@ -87,4 +87,4 @@ TEST_F(AttentionTerms, DocumentsSeparate) {
 }
 
 } // namespace
-} // namespace attune::test::attention_terms_test
+} // namespace attune::test::oracle_terms_test
