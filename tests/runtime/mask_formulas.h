@@ -1,6 +1,7 @@
 // Random masks, and their meaning worked out key by key, for tests of what the runtime makes of them.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <random>
@@ -31,10 +32,13 @@ inline text::MaskNode random_mask(std::mt19937 &random, int depth, const std::ve
         return node;
     }
     node.kind = terms[static_cast<size_t>(pick(0, static_cast<int64_t>(terms.size()) - 1))];
-    if (node.kind == MaskKind::causal || node.kind == MaskKind::window) node.alignment = static_cast<text::Alignment>(pick(0, 2));
+    if (node.kind == MaskKind::causal || node.kind == MaskKind::window || node.kind == MaskKind::dilated)
+        node.alignment = static_cast<text::Alignment>(pick(0, 2));
     const int64_t huge = pick(0, 19) == 0 ? INT64_MAX - pick(0, 9) : 0;
     if (node.kind == MaskKind::window) node.numbers = {{pick(-1, 6)}, {huge ? huge : pick(-1, 6)}};
     if (node.kind == MaskKind::prefix) node.numbers = {{pick(0, 9)}};
+    if (node.kind == MaskKind::dilated) node.numbers = {{pick(1, 4)}};
+    if (node.kind == MaskKind::strided) node.numbers = {{pick(1, 4)}, {pick(1, 3)}};
     if (node.kind == MaskKind::blocks) node.numbers = {{block_queries}, {block_keys}};
     return node;
 }
@@ -76,7 +80,7 @@ inline bool attends(const text::MaskNode &node, const MaskPlace &place, int64_t 
     case MaskKind::prefix:
         return key < number(0);
     case MaskKind::dilated:
-        return (i + place.offset - j) % integer(0) == 0;
+        return std::fmod(position - key, number(0)) == 0;
     case MaskKind::strided:
         return j % integer(0) < (node.numbers.size() > 1 ? integer(1) : 1);
     case MaskKind::blocks:
