@@ -62,7 +62,7 @@ float softcap_of(const attune_attention_plan &plan, const attune_attention_args 
     return term ? static_cast<float>(term->cap) : args.softcap;
 }
 
-/** The arguments of one launch, in the order of the kernels' interface (docs/design.md). */
+/** The arguments of one launch, in the order of the kernels' interface (docs/cuda.md). */
 class CudaArguments {
 public:
     CudaArguments(const attune_attention_plan &plan, const attune_kernel &kernel, const attune_attention_args &args,

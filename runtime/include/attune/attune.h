@@ -152,7 +152,7 @@ typedef struct attune_attention_desc {
 #define ATTUNE_ATTENTION_DESC_INIT                                                                                                         \
     { sizeof(attune_attention_desc), ATTUNE_F32, 0, 0, NULL, NULL, NULL, NULL, NULL, (attune_type)0, ATTUNE_CPU }
 
-/* An immutable plan: one kernel chosen. May run from many threads at once. */
+/* An immutable plan: the kernels chosen among which a run takes one, and its texts parsed. May run from many threads at once. */
 typedef struct attune_attention_plan attune_attention_plan;
 
 attune_status attune_attention_plan_create(const attune_attention_desc *desc, attune_attention_plan **plan);
