@@ -26,14 +26,9 @@ Status check_width(const char *name, int64_t width) {
 
 Status check_desc(const attune_attention_desc *desc) {
     ATTUNE_TRY(check_struct(desc, "desc", "ATTUNE_ATTENTION_DESC_INIT"));
-    const int dtype = raw_value(desc->dtype);
-    const bool floating = dtype == ATTUNE_F32 || dtype == ATTUNE_F16 || dtype == ATTUNE_BF16;
-    ATTUNE_REQUIRE(floating, "desc.dtype is {}; it must be ATTUNE_F32 ({}), ATTUNE_F16 ({}) or ATTUNE_BF16 ({})", dtype,
-                   static_cast<int>(ATTUNE_F32), static_cast<int>(ATTUNE_F16), static_cast<int>(ATTUNE_BF16));
-    const int cache_dtype = raw_value(desc->cache_dtype);
-    ATTUNE_REQUIRE(cache_dtype == 0 || cache_dtype == dtype || cache_dtype == ATTUNE_I8,
-                   "desc.cache_dtype is {}; it must be 0 (as dtype), {} (that) or ATTUNE_I8 ({})", cache_dtype, dtype,
-                   static_cast<int>(ATTUNE_I8));
+    ATTUNE_TRY(check_type(desc->dtype, "desc", float_types, "dtype"));
+    const bool own_cache_dtype = raw_value(desc->cache_dtype) != 0;
+    if (own_cache_dtype) ATTUNE_TRY(check_type(desc->cache_dtype, "desc", {desc->dtype, ATTUNE_I8}, "cache_dtype"));
     ATTUNE_TRY(check_device(desc->device, "desc"));
     ATTUNE_TRY(check_width("desc.head_dim", desc->head_dim));
     return desc->value_dim == 0 ? Status() : check_width("desc.value_dim", desc->value_dim);

@@ -10,14 +10,8 @@ namespace attune::runtime {
 
 namespace {
 
-Status check_type(const attune_tensor &tensor, const char *name) {
-    const int type = raw_value(tensor.type);
-    ATTUNE_REQUIRE(type >= ATTUNE_F32 && type <= ATTUNE_I8, "{}.type is {}, which is no attune_type", name, type);
-    return {};
-}
-
 Status check_tensors(const attune_cache_write_args &args) {
-    ATTUNE_TRY(check_type(args.cache, "cache"));
+    ATTUNE_TRY(check_type(args.cache.type, "cache", all_types));
     ATTUNE_TRY(check_device(args.cache.device, "cache"));
     ATTUNE_TRY(check_tensor(args.cache, {"cache", args.cache.type, 2, ATTUNE_MAX_RANK, Role::output, false, args.cache.device}));
     return check_tensor(args.update, {"update", args.cache.type, args.cache.rank, args.cache.rank, Role::input, false, args.cache.device});

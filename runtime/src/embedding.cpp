@@ -33,7 +33,7 @@ template <typename Visit> Status for_each_id(const attune_embedding_args &args, 
 }
 
 Status check_embedding(const attune_embedding_args &args) {
-    ATTUNE_TRY(check_f32_or_bf16(args.y.type, "y"));
+    ATTUNE_TRY(check_type(args.y.type, "y", layer_types));
     ATTUNE_TRY(check_integers(args.ids, "ids", 1, ATTUNE_MAX_RANK - 1));
     ATTUNE_TRY(check_tensor(args.y, {"y", args.y.type, args.ids.rank + 1, args.ids.rank + 1, Role::output, true}));
     for (int32_t i = 0; i < args.ids.rank; ++i)

@@ -13,9 +13,6 @@ inline Status check_integers(const attune_tensor &tensor, const char *name, int3
     return check_integers(tensor, name, rank, rank);
 }
 
-/** Of the type alone. */
-Status check_integer_type(const attune_tensor &tensor, const char *name);
-
 /** The element `element` places from the first of a tensor of type I32 or I64. */
 inline int64_t integer_at(const attune_tensor &tensor, int64_t element) {
     return tensor.type == ATTUNE_I64 ? static_cast<const int64_t *>(tensor.data)[element]

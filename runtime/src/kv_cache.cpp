@@ -12,9 +12,7 @@ namespace attune::runtime {
 namespace {
 
 Status check_desc(const attune_kv_cache_desc &desc) {
-    const int type = raw_value(desc.dtype);
-    ATTUNE_REQUIRE(type == ATTUNE_F32 || type == ATTUNE_F16 || type == ATTUNE_BF16 || type == ATTUNE_I8,
-                   "desc.dtype is {}; it must be ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16 or ATTUNE_I8", type);
+    ATTUNE_TRY(check_type(desc.dtype, "desc", {ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16, ATTUNE_I8}, "dtype"));
     constexpr int32_t most_layers = INT32_MAX / 4; // of four pools each
     ATTUNE_REQUIRE(desc.layers >= 1 && desc.layers <= most_layers, "desc.layers is {}; it must be 1 to {}", desc.layers, most_layers);
     const struct {

@@ -20,7 +20,7 @@ constexpr const char *eight_rows_schedule = "eight_rows";
 constexpr int64_t most_few_rows = 4, most_rows_at_once = 8; // up to which each weight read once for all rows is what counts
 
 Status check_matrix(const attune_tensor &tensor, const char *name) {
-    ATTUNE_TRY(check_f32_or_bf16(tensor.type, name));
+    ATTUNE_TRY(check_type(tensor.type, name, layer_types));
     ATTUNE_TRY(check_tensor(tensor, {name, tensor.type, 2, 2, Role::input, false}));
     // The stride of a panel of both matrices counts in 32 bits.
     constexpr int64_t most_in = INT32_MAX / (2 * PackedWeights::panel_columns);
@@ -34,7 +34,7 @@ Status check_matrix(const attune_tensor &tensor, const char *name) {
 
 Status check_desc(const attune_linear_desc *desc) {
     ATTUNE_TRY(check_struct(desc, "desc", "attune_linear_desc_init"));
-    ATTUNE_TRY(check_f32_or_bf16(desc->dtype, "desc", "dtype"));
+    ATTUNE_TRY(check_type(desc->dtype, "desc", layer_types, "dtype"));
     const int activation = raw_value(desc->activation);
     ATTUNE_REQUIRE(activation >= ATTUNE_ACTIVATION_NONE && activation <= ATTUNE_SILU,
                    "desc.activation is {}; it must be ATTUNE_ACTIVATION_NONE ({}) to ATTUNE_SILU ({})", activation,
@@ -47,7 +47,7 @@ Status check_desc(const attune_linear_desc *desc) {
             check_extents(*desc->gate, "gate", {{weight.extent[0], "the outputs of weight"}, {weight.extent[1], "the inputs of weight"}}));
     }
     if (!desc->bias) return {};
-    ATTUNE_TRY(check_f32_or_bf16(desc->bias->type, "bias"));
+    ATTUNE_TRY(check_type(desc->bias->type, "bias", layer_types));
     ATTUNE_TRY(check_tensor(*desc->bias, {"bias", desc->bias->type, 1, 1, Role::input, false}));
     return check_extents(*desc->bias, "bias", {{weight.extent[0], "the outputs of weight"}});
 }

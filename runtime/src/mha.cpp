@@ -20,7 +20,7 @@ struct GivenWeight {
 Status check_matrix(const GivenWeight &p) {
     ATTUNE_REQUIRE(p.given() || !p.bias, "{}_bias is given; it must go with {}_weight", p.name, p.name);
     if (!p.given()) return {};
-    ATTUNE_TRY(check_f32_or_bf16(p.weight->type, p.weight_name));
+    ATTUNE_TRY(check_type(p.weight->type, p.weight_name, layer_types));
     return check_tensor(*p.weight, {p.weight_name, p.weight->type, 2, 2, Role::input, false});
 }
 
@@ -128,7 +128,7 @@ Status make_projections(attune_type dtype, const GivenWeight *qkv, attune_mha &m
 
 Status make_mha(const attune_mha_desc *desc, attune_mha &mha) {
     ATTUNE_TRY(check_struct(desc, "desc", "attune_mha_desc_init"));
-    ATTUNE_TRY(check_f32_or_bf16(desc->dtype, "desc", "dtype"));
+    ATTUNE_TRY(check_type(desc->dtype, "desc", layer_types, "dtype"));
     ATTUNE_REQUIRE(desc->context_length >= 0, "context_length is {}; it must be 1 or more, or 0: no limit", desc->context_length);
     const GivenWeight qkv[] = {{"query", "query_weight", &desc->query_weight, desc->query_bias},
                                {"key", "key_weight", &desc->key_weight, desc->key_bias},

@@ -23,14 +23,14 @@ Status check_like_x(const attune_tensor &tensor, const char *name, Role role, co
 
 Status check_scale(const attune_tensor *scale, const char *name, const attune_norm_args &args) {
     if (!scale) return {};
-    ATTUNE_TRY(check_f32_or_bf16(scale->type, name));
+    ATTUNE_TRY(check_type(scale->type, name, layer_types));
     ATTUNE_TRY(check_tensor(*scale, {name, scale->type, 1, 1, Role::input, false}));
     ATTUNE_TRY(check_extents(*scale, name, {{args.x.extent[args.x.rank - 1], "the channels of x"}}));
     return check_apart({&args.y, "y"}, {scale, name});
 }
 
 Status check_norm(const attune_norm_args &args) {
-    ATTUNE_TRY(check_f32_or_bf16(args.x.type, "x"));
+    ATTUNE_TRY(check_type(args.x.type, "x", layer_types));
     ATTUNE_TRY(check_tensor(args.x, {"x", args.x.type, 1, ATTUNE_MAX_RANK, Role::input, true}));
     ATTUNE_TRY(check_like_x(args.y, "y", Role::output, args.x));
     const NamedTensor x = {&args.x, "x"}, y = {&args.y, "y"}, sum = {args.sum, "sum"}, residual = {args.residual, "residual"};

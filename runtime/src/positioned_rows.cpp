@@ -39,7 +39,7 @@ attune_tensor as_rank4(const attune_tensor &tensor, const attune_tensor *positio
 
 Status check_rows(const attune_tensor &x, const attune_tensor &y) {
     ATTUNE_TRY(check_device(x.device, "x"));
-    ATTUNE_TRY(check_float(x.type, "x"));
+    ATTUNE_TRY(check_type(x.type, "x", float_types));
     return check_pair(x, y, 2, 4, false, x.device, x.type);
 }
 

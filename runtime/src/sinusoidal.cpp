@@ -26,7 +26,7 @@ Encoding encoding_of(const attune_sinusoidal_args &args) {
 
 Status check_sinusoidal(const attune_sinusoidal_args &args) {
     ATTUNE_TRY(check_device(args.y.device, "y"));
-    ATTUNE_TRY(check_float(args.y.type, "y"));
+    ATTUNE_TRY(check_type(args.y.type, "y", float_types));
     ATTUNE_TRY(check_tensor(args.y, {"y", args.y.type, 2, 2, Role::output, true, args.y.device}));
     ATTUNE_TRY(check_base(args.base));
     return check_positions(rows_of(args));

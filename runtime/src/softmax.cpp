@@ -19,7 +19,7 @@ extern "C" attune_status attune_softmax(const attune_softmax_args *args, attune_
         ATTUNE_TRY(check_struct(args, "args", "attune_softmax_args_init"));
         ATTUNE_TRY(check_call(call));
         ATTUNE_TRY(check_device(args->x.device, "x"));
-        ATTUNE_TRY(check_float(args->x.type, "x"));
+        ATTUNE_TRY(check_type(args->x.type, "x", float_types));
         ATTUNE_TRY(check_pair(args->x, args->y, 1, ATTUNE_MAX_RANK, true, args->x.device, args->x.type));
         int32_t axis = 0;
         ATTUNE_TRY(check_axis(args->axis, args->x, axis));

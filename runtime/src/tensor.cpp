@@ -1,5 +1,7 @@
 #include "tensor.h"
 
+#include <string>
+
 #include "error.h"
 #include "overlap.h"
 
@@ -9,16 +11,24 @@ namespace {
 
 constexpr int64_t max_int32 = INT32_MAX; // Halide's extents and strides are int32 and would wrap silently
 
-bool is_type(int raw) { return raw >= ATTUNE_F32 && raw <= ATTUNE_I8; }
+bool is_type(const attune_type &type) { return raw_value(type) >= ATTUNE_F32 && raw_value(type) <= ATTUNE_I8; }
+
+/** "f32, f16 or bf16". */
+std::string names_of(std::initializer_list<attune_type> types) {
+    std::string names;
+    for (const attune_type &type : types) {
+        const bool first = &type == types.begin(), last = &type + 1 == types.end();
+        names += formatted("{}{}", first ? "" : last ? " or " : ", ", type_name(type));
+    }
+    return names;
+}
 
 Status check_kind(const attune_tensor &t, const TensorRule &rule) {
     if (rule.min_rank == rule.max_rank)
         ATTUNE_REQUIRE(t.rank == rule.min_rank, "{}.rank is {}; it must be {}", rule.name, t.rank, rule.min_rank);
     ATTUNE_REQUIRE(t.rank >= rule.min_rank && t.rank <= rule.max_rank, "{}.rank is {}; it must be {} to {}", rule.name, t.rank,
                    rule.min_rank, rule.max_rank);
-    ATTUNE_REQUIRE(is_type(raw_value(t.type)), "{}.type is {}, which is no attune_type; it must be {}", rule.name, raw_value(t.type),
-                   type_name(rule.type));
-    ATTUNE_REQUIRE(t.type == rule.type, "{}.type is {}; it must be {}", rule.name, type_name(t.type), type_name(rule.type));
+    ATTUNE_TRY(check_type(t.type, rule.name, {rule.type}));
     ATTUNE_TRY(check_device(t.device, rule.name));
     ATTUNE_REQUIRE(t.device == rule.device, "{}.device is {}; it must be {}, where this call runs", rule.name, device_name(t.device),
                    device_name(rule.device));
@@ -122,18 +132,12 @@ int64_t packed_bytes(const attune_tensor &tensor) {
 
 int64_t effective_stride(const attune_tensor &tensor, int32_t axis) { return tensor.extent[axis] > 1 ? tensor.stride[axis] : 0; }
 
-Status check_float(const attune_type &type, const char *name) {
+Status check_type(const attune_type &type, const char *name, std::initializer_list<attune_type> allowed, const char *member) {
     const int given = raw_value(type);
-    ATTUNE_REQUIRE(given == ATTUNE_F32 || given == ATTUNE_F16 || given == ATTUNE_BF16, "{}.type is {}; it must be f32, f16 or bf16", name,
-                   type_name(type));
-    return {};
-}
-
-Status check_f32_or_bf16(const attune_type &type, const char *name, const char *member) {
-    const int given = raw_value(type);
-    ATTUNE_REQUIRE(given == ATTUNE_F32 || given == ATTUNE_BF16, "{}.{} is {}; it must be ATTUNE_F32 ({}) or ATTUNE_BF16 ({})", name, member,
-                   given, static_cast<int>(ATTUNE_F32), static_cast<int>(ATTUNE_BF16));
-    return {};
+    for (const attune_type &one : allowed)
+        if (given == raw_value(one)) return {};
+    return fail(ATTUNE_INVALID_ARGUMENT, "{}.{} is {}; it must be {}", name, member,
+                is_type(type) ? type_name(type) : std::to_string(given), names_of(allowed));
 }
 
 Status check_tensor(const attune_tensor &tensor, const TensorRule &rule) {

@@ -22,7 +22,7 @@ struct TensorRule {
 };
 
 size_t element_size(attune_type type);          // 0 for no type
-const char *type_name(const attune_type &type); // "f32"; of any other number "of no known type"
+const char *type_name(const attune_type &type); // "f32"; of a number that is no type "of no known type"
 const char *device_name(attune_device device);  // "cpu", "cuda"
 bool has_elements(const attune_tensor &tensor);
 
@@ -32,11 +32,14 @@ int64_t packed_bytes(const attune_tensor &tensor);
 /** The stride that counts: 0 along an axis of extent 0 or 1, whose stride is never used. */
 int64_t effective_stride(const attune_tensor &tensor, int32_t axis);
 
-/** The type of a tensor of layers; `member` is what of `name` it is. */
-Status check_f32_or_bf16(const attune_type &type, const char *name, const char *member = "type");
+/** An error unless the type is one of `allowed`; `member` is what of `name` it is. */
+Status check_type(const attune_type &type, const char *name, std::initializer_list<attune_type> allowed, const char *member = "type");
 
-/** The type of a tensor that functions of single rows take. */
-Status check_float(const attune_type &type, const char *name);
+inline constexpr std::initializer_list<attune_type> all_types = {ATTUNE_F32, ATTUNE_F16,  ATTUNE_BF16, ATTUNE_I32,
+                                                                 ATTUNE_I64, ATTUNE_BOOL, ATTUNE_I8};
+inline constexpr std::initializer_list<attune_type> float_types = {ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16};
+inline constexpr std::initializer_list<attune_type> layer_types = {ATTUNE_F32, ATTUNE_BF16};
+inline constexpr std::initializer_list<attune_type> integer_types = {ATTUNE_I32, ATTUNE_I64};
 
 /** Whether it is one of attune_device's numbers. */
 Status check_device(const attune_device &device, const char *name);

@@ -75,10 +75,10 @@ TEST_P(AttentionTensorError, Misaligned) {
     expect([](attune_tensor &t) { t.data = static_cast<char *>(t.data) + 1; }, {"data"});
 }
 TEST_P(AttentionTensorError, Type) {
-    expect([](attune_tensor &t) { t.type = ATTUNE_F16; }, {".type is "}); // f16, or 2 where two types are right
+    expect([](attune_tensor &t) { t.type = ATTUNE_F16; }, {".type is f16; it must be "});
 }
 TEST_P(AttentionTensorError, NoType) {
-    expect([](attune_tensor &t) { t.type = static_cast<attune_type>(99); }, {"type"});
+    expect([](attune_tensor &t) { t.type = static_cast<attune_type>(99); }, {".type is 99; it must be "});
 }
 TEST_P(AttentionTensorError, Device) {
     expect([](attune_tensor &t) { t.device = static_cast<attune_device>(7); }, {"device", "7"}, ATTUNE_UNSUPPORTED);

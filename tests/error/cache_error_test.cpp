@@ -102,11 +102,11 @@ const BadCall<Good> tensor_errors[] = {
     {"ItemsWithoutATable", [](Good &g) { g.cache.block_table = nullptr; }, {"cache.k.extent[0]", "6", "2", "no block table"}},
     {"ScaleOfF32", [](Good &g) { g.cache.k_scale = &g.scale_view; }, {"cache.k_scale", "i8", "f32"}},
     {"NewTokens", [](Good &g) { g.cache.new_tokens = 1; }, {"k has", "new tokens", "1", "cache.new_tokens", "attune_kv_cache_begin"}},
-    {"TableType", [](Good &g) { g.table_view.type = ATTUNE_F32; }, {"cache.block_table.type", "ATTUNE_I32"}},
+    {"TableType", [](Good &g) { g.table_view.type = ATTUNE_F32; }, {"cache.block_table.type is f32; it must be i32 or i64"}},
     {"TableRank", [](Good &g) { g.table_view.rank = 1; }, {"cache.block_table.rank", "1", "2"}},
     {"TableRows", [](Good &g) { g.table_view.extent[0] = 1; }, {"cache.block_table.extent[0]", "1", "2", "batch"}},
     {"LengthsNull", [](Good &g) { g.cache.lengths.data = nullptr; }, {"cache.lengths.data", "NULL"}},
-    {"LengthsType", [](Good &g) { g.cache.lengths.type = ATTUNE_F32; }, {"cache.lengths.type", "ATTUNE_I32"}},
+    {"LengthsType", [](Good &g) { g.cache.lengths.type = ATTUNE_F32; }, {"cache.lengths.type is f32; it must be i32 or i64"}},
     {"LengthsExtent", [](Good &g) { g.cache.lengths.extent[0] = 1; }, {"cache.lengths.extent[0]", "1", "2", "batch"}},
     {"NewKeysAndValues", [](Good &g) { g.args.v.extent[2] = 2; }, {"v.extent[2]", "2", "3"}},
     {"OutInTheCache", [](Good &g) { g.args.out.data = g.cache.k.data; }, {"cache.k", "out", "overlap"}},
@@ -162,7 +162,7 @@ const BadCall<Good> number_errors[] = {
     {"RingWithABias", [](Good &g) { make_ring(g), g.args.bias = &g.bias_view; }, {"bias.extent[3]", "24", "ring", "1"}},
     {"RingWithWeights", [](Good &g) { make_ring(g), g.args.weights = &g.weights_view; }, {"weights", "ring"}},
     {"RingWithDropout", [](Good &g) { make_ring(g), g.args.dropout = 0.5f; }, {"dropout", "0.5", "ring"}},
-    {"CacheType", [](Good &g) { g.desc.cache_dtype = ATTUNE_F16; }, {"desc.cache_dtype", "2", "ATTUNE_I8"}},
+    {"CacheType", [](Good &g) { g.desc.cache_dtype = ATTUNE_F16; }, {"desc.cache_dtype", "f16", "i8"}},
 };
 
 INSTANTIATE_TEST_SUITE_P(Tensors, CacheError, ::testing::ValuesIn(tensor_errors), bad_call_name<Good>);

@@ -42,7 +42,7 @@ const Bad arguments[] = {
     {"HeadDimPastInt32", [](Good &g) { g.desc.head_dim = int64_t(1) << 31; }, {"head_dim", "2147483648", "2147483647"}},
     {"ValueDimNegative", [](Good &g) { g.desc.value_dim = -1; }, {"value_dim", "-1"}},
     {"ValueDimPastInt32", [](Good &g) { g.desc.value_dim = int64_t(1) << 40; }, {"value_dim", "1099511627776"}},
-    {"DtypeOfIntegers", [](Good &g) { g.desc.dtype = ATTUNE_I32; }, {"dtype", "4", "F32", "F16", "BF16"}},
+    {"DtypeOfIntegers", [](Good &g) { g.desc.dtype = ATTUNE_I32; }, {"dtype", "i32", "f32", "f16", "bf16"}},
     {"DtypeOfNothing", [](Good &g) { g.desc.dtype = static_cast<attune_type>(0); }, {"dtype", "0"}},
     {"DtypeWithoutKernel",
      [](Good &g) { g.desc.dtype = ATTUNE_F16, g.desc.schedule = "reference"; },

@@ -92,7 +92,7 @@ TEST_P(SectionsError, IsNamedAndNothingIsWritten) { expect_named(GetParam()); }
 TEST_P(AddedError, IsNamedAndNothingIsWritten) { expect_named(GetParam()); }
 
 const BadCall<GoodSections> sections_errors[] = {
-    {"PositionsType", [](GoodSections &g) { g.view.type = ATTUNE_F32; }, {"positions.type", "1", "ATTUNE_I32"}},
+    {"PositionsType", [](GoodSections &g) { g.view.type = ATTUNE_F32; }, {"positions.type is f32; it must be i32 or i64"}},
     {"PositionsNull", [](GoodSections &g) { g.view.data = nullptr; }, {"positions.data", "NULL"}},
     {"PositionsRankZero", [](GoodSections &g) { g.view.rank = 0; }, {"positions.rank", "0", "1 to 3"}},
     {"PositionsRankFour", [](GoodSections &g) { g.view.rank = 4; }, {"positions.rank", "4", "1 to 3"}},

@@ -268,8 +268,7 @@ TEST(KvCache, RefusesDescriptionsBySentence) {
         change(desc);
         return KvCache::create(desc).status().message;
     };
-    EXPECT_EQ(sentence([](KvCacheDesc &d) { d.dtype = ATTUNE_I32; }),
-              "desc.dtype is 4; it must be ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16 or ATTUNE_I8");
+    EXPECT_EQ(sentence([](KvCacheDesc &d) { d.dtype = ATTUNE_I32; }), "desc.dtype is i32; it must be f32, f16, bf16 or i8");
     EXPECT_EQ(sentence([](KvCacheDesc &d) { d.layers = 0; }), "desc.layers is 0; it must be 1 to 536870911");
     EXPECT_EQ(sentence([](KvCacheDesc &d) { d.kv_heads = 0; }), "desc.kv_heads is 0; it must be 1 to 1073741823");
     EXPECT_EQ(sentence([](KvCacheDesc &d) { d.pages = -1; }), "desc.pages is -1; it must be 1 to 1073741823");
