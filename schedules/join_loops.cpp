@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "schedules/outermost_loops.h"
 #include "schedules/reduction_loop.h"
 
 namespace attune::schedules {

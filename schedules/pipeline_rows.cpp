@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "schedules/reduction_loop.h"
+#include "schedules/outermost_loops.h"
 
 namespace attune::schedules {
 
