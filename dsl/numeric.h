@@ -8,6 +8,9 @@
 
 namespace attune::dsl {
 
+/** a / b, rounded up; both positive, or a zero. */
+inline Halide::Expr divided_up(const Halide::Expr &a, const Halide::Expr &b) { return (a + b - 1) / b; }
+
 /** The value that marks a masked score: below every finite score, and the identity of max. */
 Halide::Expr masked_score();
 

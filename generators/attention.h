@@ -20,8 +20,8 @@
 
 #if defined(ATTUNE_CUDA_FRAGMENTS)
 #include "generators/cuda/attention_fragments.h"
-#elif defined(ATTUNE_CUDA_TILES)
-#include "generators/cuda/attention_tiles.h"
+#elif defined(ATTUNE_CUDA_SIMT)
+#include "generators/cuda/attention_simt.h"
 #else
 #include "generators/attention_cpu.h"
 #endif
@@ -30,8 +30,8 @@ namespace attune::generators {
 
 #if defined(ATTUNE_CUDA_FRAGMENTS)
 template <typename T> using AttentionGenerator = FragmentAttentionGenerator<T>;
-#elif defined(ATTUNE_CUDA_TILES)
-template <typename T> using AttentionGenerator = TileAttentionGenerator<T>;
+#elif defined(ATTUNE_CUDA_SIMT)
+template <typename T> using AttentionGenerator = SimtAttentionGenerator<T>;
 #else
 template <typename T> using AttentionGenerator = CpuAttentionGenerator<T>;
 #endif

@@ -8,8 +8,6 @@
 
 #include "dsl/attention.h"
 #include "dsl/axes.h"
-#include "dsl/prefetch.h"
-#include "dsl/side_output.h"
 #include "generators/bind.h"
 #include "generators/mask_from_text.h"
 #include "generators/named_parameters.h"
@@ -72,9 +70,6 @@ public:
     }
 
 protected:
-    static Halide::Expr promised_inside(const Halide::Expr &i, const Halide::Internal::Dimension &axis) {
-        return Halide::unsafe_promise_clamped(i, 0, axis.extent() - 1);
-    }
     bool is_quantised() const { return kv_dtype.value() == Halide::Int(8); }
     Halide::Type stored_type() const { return is_quantised() ? Halide::Int(8) : dtype.value(); }
 
@@ -221,12 +216,7 @@ public:
         this->bind_results(in);
     }
 
-    /** Called after generate(): the pipeline is known only then. */
-    void schedule() {
-        schedules::add_passes(this->get_pipeline(), declared, schedules::machine(this->get_target(), this->dtype));
-        dsl::lower_prefetches(this->get_pipeline());
-        dsl::lower_side_outputs(this->get_pipeline(), declared.side_outputs());
-    }
+    void schedule() { schedules::add_passes(this->get_pipeline(), declared, schedules::machine(this->get_target(), this->dtype)); }
 
 private:
     dsl::Attention declared;

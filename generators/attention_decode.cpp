@@ -17,7 +17,6 @@ public:
         bind_results(in);
     }
 
-    /** Called after generate(): the pipeline is known only then. */
     void schedule() { schedules::add_passes(get_pipeline(), decode_, schedules::machine(get_target(), dtype)); }
 
 private:

@@ -29,6 +29,12 @@ inline Halide::Expr extent_or(int compiled_in, const Halide::Expr &at_run_time) 
 /** A buffer whose innermost axis holds `extent` channels, contiguous. */
 template <typename Buffer> void rows_of(Buffer &buffer, const Halide::Expr &extent) { buffer.dim(0).set_bounds(0, extent).set_stride(1); }
 
+/** An index of what is read where it is used, which lies within that axis of a buffer, also where there is no more of it than one element:
+ * then bounds inference asks for no more. */
+inline Halide::Expr promised_inside(const Halide::Expr &index, const Halide::Internal::Dimension &axis) {
+    return Halide::unsafe_promise_clamped(index, 0, axis.extent() - 1);
+}
+
 /** What a buffer is in lowered code. */
 template <typename Buffer> const Halide::Parameter &parameter_of(const Buffer &buffer) {
     return buffer.dim(0).extent().template as<Halide::Internal::Variable>()->param;

@@ -1,8 +1,7 @@
 // The linear layer.
 #include "dsl/linear.h"
-#include "dsl/prefetch.h"
-
 #include "generators/bind.h"
+#include "schedules/passes.h"
 
 namespace attune::generators {
 
@@ -34,14 +33,17 @@ public:
         const Halide::Expr terms = x.dim(0).extent(), panels = weight.dim(3).extent();
         const dsl::LinearInputs inputs = {x,     weight,     bias,          residual,         terms,         rows, panels,
                                           gated, activation, rows_per_task, columns_per_task, weight_type(), dtype};
-        const dsl::Linear declared = dsl::linear(inputs, schedule.shape(machine, 0, rows));
-        y = declared.y;
-        schedule.apply(declared, machine);
-        dsl::lower_prefetches(get_pipeline());
+        linear = dsl::linear(inputs, schedule.shape(machine, 0, rows));
+        y = linear.y;
+        schedule.apply(linear, machine);
         bind(rows, panels);
     }
 
+    void schedule() { schedules::add_passes(get_pipeline(), linear, schedules::machine(get_target(), dtype)); }
+
 private:
+    dsl::Linear linear;
+
     Halide::Type weight_type() const {
         return dtype.value().is_bfloat() ? Halide::Type(Halide::UInt(32)) : Halide::Type(Halide::Float(32));
     }

@@ -1,9 +1,7 @@
 // Layer norm, RMS norm, and the sum of rows that they follow.
 #include "dsl/normalization.h"
-#include "dsl/words.h"
-
 #include "generators/bind.h"
-#include "schedules/x86/stream_stores.h"
+#include "schedules/passes.h"
 
 namespace attune::generators {
 
@@ -24,18 +22,17 @@ public:
         const schedules::Machine machine = schedules::machine(get_target(), dtype);
         const auto &schedule = known(schedules::norm_schedules(), schedule_name, get_target());
         const Halide::Expr channels = x.dim(0).extent();
-        const dsl::Norm declared = dsl::norm(kind, {x, weight, bias, channels, epsilon, dtype}, schedule.shape(machine, 0, channels));
-        y = declared.y;
-        schedule.apply(declared, machine);
+        norm = dsl::norm(kind, {x, weight, bias, channels, epsilon, dtype}, schedule.shape(machine, 0, channels));
+        y = norm.y;
+        schedule.apply(norm, machine);
         rows_of(x, channels), rows_of(y, channels), rows_of(weight, channels), rows_of(bias, channels);
         y.dim(1).set_bounds(0, x.dim(1).extent());
     }
 
-    /** Called after generate(): the pipeline is known only then. */
-    void schedule() {
-        dsl::lower_words(get_pipeline());
-        schedules::x86::lower_streams(get_pipeline(), schedules::machine(get_target(), dtype), 0, {"x", false});
-    }
+    void schedule() { schedules::add_passes(get_pipeline(), norm, parameter_of(x).name(), schedules::machine(get_target(), dtype)); }
+
+private:
+    dsl::Norm norm;
 };
 
 class RowSum : public Halide::Generator<RowSum> {

@@ -1,10 +1,7 @@
 // Rotary position embedding.
 #include "dsl/position.h"
-#include "dsl/words.h"
-
 #include "generators/bind.h"
-#include "schedules/interleave_stores.h"
-#include "schedules/x86/stream_stores.h"
+#include "schedules/passes.h"
 
 namespace attune::generators {
 
@@ -26,20 +23,18 @@ public:
     void generate() {
         const schedules::Machine machine = schedules::machine(get_target(), dtype);
         const auto &schedule = known(schedules::rotary_schedules(), schedule_name, get_target());
-        dsl::Rotary declared = dsl::rotary(x, x.dim(0).extent(), x.dim(1).extent(), layout, table, table.dim(0).extent(),
-                                           schedule.shape(machine, 0, x.dim(1).extent()));
-        y = declared.output;
-        declared.same_layout = x.dim(1).stride() == y.dim(1).stride() && x.dim(2).stride() == y.dim(2).stride();
-        schedule.apply(declared, machine);
+        rotary = dsl::rotary(x, x.dim(0).extent(), x.dim(1).extent(), layout, table, table.dim(0).extent(),
+                             schedule.shape(machine, 0, x.dim(1).extent()));
+        y = rotary.output;
+        rotary.same_layout = x.dim(1).stride() == y.dim(1).stride() && x.dim(2).stride() == y.dim(2).stride();
+        schedule.apply(rotary, machine);
         rows_of(x, x.dim(0).extent()), rows_of(table, table.dim(0).extent()), rows_of(y, x.dim(0).extent());
     }
 
-    /** Called after generate(): the pipeline is known only then. */
-    void schedule() {
-        if (!get_target().has_gpu_feature()) get_pipeline().add_custom_lowering_pass(new schedules::InterleaveStores);
-        dsl::lower_words(get_pipeline());
-        schedules::x86::lower_streams(get_pipeline(), schedules::machine(get_target()), 0, {"x", true});
-    }
+    void schedule() { schedules::add_passes(get_pipeline(), rotary, parameter_of(x).name(), schedules::machine(get_target(), dtype)); }
+
+private:
+    dsl::Rotary rotary;
 };
 
 } // namespace attune::generators

@@ -2,13 +2,9 @@
 #pragma once
 
 #include "dsl/softmax.h"
-
-#include "dsl/prefetch.h"
-#include "dsl/words.h"
 #include "generators/bind.h"
-#include "schedules/cuda/private_registers.h"
-#include "schedules/schedules.h"
-#include "schedules/x86/stream_stores.h"
+#include "schedules/passes.h"
+#include "schedules/table.h"
 
 namespace attune::generators {
 
@@ -50,15 +46,7 @@ public:
         bind();
     }
 
-    /** Called after generate(): the pipeline is known only then. */
-    void schedule() {
-        if (get_target().has_gpu_feature()) get_pipeline().add_custom_lowering_pass(new schedules::cuda::PrivateRegisters);
-        dsl::lower_prefetches(get_pipeline());
-        dsl::lower_words(get_pipeline());
-        const schedules::Machine machine = schedules::machine(get_target(), dtype);
-        schedules::x86::lower_streams(get_pipeline(), machine, 1, {"", false});
-        schedules::x86::pipeline_softmax(get_pipeline(), softmax, machine);
-    }
+    void schedule() { schedules::add_passes(get_pipeline(), softmax, schedules::machine(get_target(), dtype)); }
 
 protected:
     dsl::SoftmaxInputs inputs() { return {x, mask, use_mask, x.dim(1).extent(), x.dim(2).extent(), temperature, result_type()}; }

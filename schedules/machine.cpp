@@ -10,17 +10,51 @@ const char *device_of(const Halide::Target &target) { return target.has_gpu_feat
 
 namespace {
 
+Machine warp() {
+    Machine m;
+    m.name = "cuda", m.gpu = true;
+    m.float_lanes = 32, m.vector_registers = 255;
+    m.fused = m.converts_float16 = true;
+    return m;
+}
+
+Machine with_avx2(const Halide::Target &target) {
+    Machine m;
+    m.name = "x86-64-avx2";
+    m.float_lanes = 8;
+    m.fused = true, m.masked_load_bits = 32;
+    m.converts_float16 = target.has_feature(Halide::Target::F16C);
+    return m;
+}
+
+Machine with_avx512(const Halide::Target &target, const Halide::Type &dtype) {
+    Machine m;
+    m.name = "x86-64-avx512", m.avx512 = true;
+    m.float_lanes = 16, m.vector_registers = 32;
+    m.fused = true, m.masked_load_bits = 16;
+    m.converts_float16 = true;
+    const bool zen5 = target.has_feature(Halide::Target::AVX512_Zen5);
+    if (zen5 || target.has_feature(Halide::Target::AVX512_Zen4)) {
+        m.name = zen5 ? "x86-64-avx512_zen5" : "x86-64-avx512_bf16";
+        m.bfloat16_pairs = dtype.is_bfloat();
+    } else if (target.has_feature(Halide::Target::AVX512_SapphireRapids)) {
+        if (dtype.is_bfloat())
+            m.name = "x86-64-avx512_amx", m.bfloat16_pairs = m.bfloat16_tiles = true;
+        else
+            m.parts_by_tiles = dtype == Halide::Float(32) ? 3 : dtype == Halide::Float(16) ? 2 : 0;
+    }
+    return m;
+}
+
 Machine machine_for(const Halide::Target &target, const Halide::Type &dtype) {
-    if (target.has_gpu_feature()) return {"cuda", 32, 255, true, true, false};
-    if (target.has_feature(Halide::Target::AVX512_Zen5)) return {"x86-64-avx512_zen5", 16, 32, true, true, dtype.is_bfloat()};
-    if (target.has_feature(Halide::Target::AVX512_Zen4)) return {"x86-64-avx512_bf16", 16, 32, true, true, dtype.is_bfloat()};
-    if (target.has_feature(Halide::Target::AVX512_SapphireRapids) && dtype.is_bfloat())
-        return {"x86-64-avx512_amx", 16, 32, true, true, true, true};
-    if (target.has_feature(Halide::Target::AVX512_SapphireRapids))
-        return {"x86-64-avx512", 16, 32, true, true, false, false, dtype == Halide::Float(32) ? 3 : dtype == Halide::Float(16) ? 2 : 0};
-    if (target.has_feature(Halide::Target::AVX512_Skylake)) return {"x86-64-avx512", 16, 32, true, true, false};
-    if (target.has_feature(Halide::Target::AVX2)) return {"x86-64-avx2", 8, 16, true, target.has_feature(Halide::Target::F16C), false};
-    return {"x86-64", 4, 16, false, false, false};
+    if (target.has_gpu_feature()) return warp();
+    if (target.features_any_of({Halide::Target::AVX512_Skylake, Halide::Target::AVX512_Zen4, Halide::Target::AVX512_Zen5,
+                                Halide::Target::AVX512_SapphireRapids}))
+        return with_avx512(target, dtype);
+    if (target.has_feature(Halide::Target::AVX2)) return with_avx2(target);
+    Machine m;
+    m.name = "x86-64";
+    return m;
 }
 
 nlohmann::json sizes(const Machine &machine, const std::string &schedule) {

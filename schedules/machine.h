@@ -10,15 +10,18 @@
 namespace attune::schedules {
 
 struct Machine {
-    std::string name;            // of the tuned sizes: "x86-64-avx512_zen5", "x86-64-avx512_bf16", "x86-64-avx512_amx", "x86-64-avx512",
-                                 // "x86-64-avx2", "x86-64" or "cuda"
-    int float_lanes;             // f32 in a vector register, or threads of a warp
-    int vector_registers;        // of them
-    bool fused;                  // whether it multiplies and adds in one instruction
-    bool converts_float16;       // whether one instruction makes f16 of f32, NaN of NaN
-    bool bfloat16_pairs;         // whether one instruction adds the products of two pairs of bf16
-    bool bfloat16_tiles = false; // whether one multiplies matrices of such pairs (AMX)
-    int parts_by_tiles = 0;      // of kernels for f32 or f16: numbers of bf16 whose sum is one of theirs, where tiles multiply these
+    std::string name; // of the tuned sizes: "x86-64-avx512_zen5", "x86-64-avx512_bf16", "x86-64-avx512_amx", "x86-64-avx512",
+                      // "x86-64-avx2", "x86-64" or "cuda"
+    bool gpu = false;
+    int float_lanes = 4;           // f32 in a vector register, or threads of a warp
+    int vector_registers = 16;     // of them
+    bool avx512 = false;           // whether vectors are of 512 bits, and of integers as of floats: AVX512F, BW, DQ and VL
+    bool fused = false;            // whether it multiplies and adds in one instruction
+    int masked_load_bits = 0;      // the narrowest elements of which a vector is loaded under a mask; 0: of none
+    bool converts_float16 = false; // whether one instruction makes f16 of f32, NaN of NaN
+    bool bfloat16_pairs = false;   // whether one instruction adds the products of two pairs of bf16
+    bool bfloat16_tiles = false;   // whether one multiplies matrices of such pairs (AMX)
+    int parts_by_tiles = 0;        // of kernels for f32 or f16: numbers of bf16 whose sum is one of theirs, where tiles multiply these
     Halide::Type elements = Halide::Float(32); // of the kernels
 };
 
@@ -44,13 +47,13 @@ Tiles tuned_tiles(const Machine &machine, const std::string &schedule, int head_
 struct Streams {
     int keys_per_chunk;
     int keys_per_chunk_alone; // instead, where only one row reads a key
-    int keys_per_panel;       // a divisor of either / count
+    int keys_per_panel;       // a divisor of either / streams
     int keys_per_part;        // of it, whose values are summed up over at once: dsl::DecodeBlocking
-    int count;
+    int streams;
     bool in_turn;                 // whether they take the panels in turn, and all is read in order; else each has its own part of a chunk
     std::vector<int> bytes_ahead; // of what is read, that much further on is asked for: at each of these distances, the furthest first
     int bytes_ahead_alone;        // instead, where only one row reads a key
-    dsl::Nearness nearness;       // how near
+    dsl::Nearness nearness;       // how near: `level_ahead` in the files, that of a cache
     int rows_per_vector;          // whose scores are made in one vector, where rows share a short key
     int short_key;                // bytes, at most
 };
@@ -64,7 +67,7 @@ Streams tuned_streams(const Machine &machine, const std::string &schedule, int h
 struct WeightStreams {
     int panels;             // read side by side
     int words_ahead;        // of what is read of a panel, that many further on is asked for
-    dsl::Nearness nearness; // how near
+    dsl::Nearness nearness; // how near: `level_ahead`
 };
 
 /** Those for a schedule, and for whether the machine multiplies pairs of bf16. */

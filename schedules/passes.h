@@ -1,96 +1,32 @@
-// The passes over lowered code that a schedule of attention counts on.
+// The passes over lowered code that schedules count on.
 #pragma once
+
+#include <string>
 
 #include <Halide.h>
 
 #include "dsl/attention.h"
+#include "dsl/attention_simt.h"
 #include "dsl/decode.h"
-#include "dsl/displaced.h"
-#include "dsl/in_place.h"
-#include "dsl/prefetch.h"
-#include "dsl/words.h"
-#include "schedules/ask_for_stores.h"
-#include "schedules/decide_conditions.h"
-#include "schedules/join_loops.h"
-#include "schedules/lift_conditions.h"
+#include "dsl/linear.h"
+#include "dsl/normalization.h"
+#include "dsl/position.h"
+#include "dsl/softmax.h"
 #include "schedules/machine.h"
-#include "schedules/mask_loads.h"
-#include "schedules/reduce_stores.h"
-#include "schedules/register_arrays.h"
-#include "schedules/stage_loops.h"
-#include "schedules/turn_squares.h"
-#include "schedules/unswitch_loops.h"
-#include "schedules/x86/tile_products.h"
 
 namespace attune::schedules {
 
-/** AVX-512 has masked loads of all types, AVX2 of 32 bits. */
-inline void add_masked_loads(Halide::Pipeline pipeline, const Machine &machine) {
-    if (machine.fused) pipeline.add_custom_lowering_pass(new MaskLoads(machine.float_lanes >= 16 ? 16 : 32));
-}
+/** Adds the passes that every schedule of what was declared may count on, each of them where the machine or the declaration asks for it, in
+ * the order that they need. `pipeline`: of the declaration's results. (In a generator schedule() calls it: in generate() the pipeline isn't
+ * known yet.) */
+void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attention, const Machine &machine);
+void add_passes(Halide::Pipeline pipeline, const dsl::Decode &decode, const Machine &machine);
+void add_passes(Halide::Pipeline pipeline, const dsl::SimtAttention &attention, const Machine &machine);
+void add_passes(Halide::Pipeline pipeline, const dsl::Softmax &softmax, const Machine &machine);
+void add_passes(Halide::Pipeline pipeline, const dsl::Linear &linear, const Machine &machine);
 
-inline void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attention, const Machine &machine) {
-    pipeline.add_custom_lowering_pass(new LiftConditions(attention.fold.state, 0));
-    // A tile's output goes where nothing was read or written before: while one is stored, that of the next is asked for.
-    const int token_axis = 1;
-    if (attention.blocking.asks_ahead)
-        pipeline.add_custom_lowering_pass(new AskForStores(attention.output, token_axis, attention.blocking.rows_per_tile));
-    // Which rows of a tile and keys of a panel are multiplied is the same for all channels.
-    if (attention.blocking.first_rows > 0 || attention.blocking.few_keys > 0)
-        pipeline.add_custom_lowering_pass(new UnswitchLoops(attention.scores.dot, 0));
-    pipeline.add_custom_lowering_pass(new RegisterArrays);
-    const dsl::BlockState &state = attention.partial;
-    if (attention.blocking.maxima_with_scores) {
-        const int products = attention.blocking.scores_in_memory ? 0 : pure_definition;
-        pipeline.add_custom_lowering_pass(new JoinLoops(attention.scores.masked, products, state.lane_maximum, 0));
-    }
-    if (attention.blocking.sums_with_weights)
-        pipeline.add_custom_lowering_pass(new JoinLoops(state.weight, pure_definition, state.lane_sum, 0));
-    add_masked_loads(pipeline, machine);
-    // Whether all values are finite is seen as they are copied.
-    if (attention.operands.value_lanes == machine.float_lanes && attention.blocking.values_together == 1)
-        pipeline.add_custom_lowering_pass(new ReduceStores(attention.operands.value, attention.operands.value_lane, 0));
-    // A block's scores are exponents or not.
-    if (attention.blocking.scores_as_exponents) pipeline.add_custom_lowering_pass(new UnswitchLoops(state.weight, pure_definition));
-    for (const Halide::Func &turned : {attention.operands.query_lines, attention.fold.state})
-        pipeline.add_custom_lowering_pass(new TurnSquares(turned));
-    if (machine.bfloat16_tiles || attention.blocking.products.parts > 1) {
-        pipeline.add_custom_lowering_pass(new x86::TileProducts);
-        pipeline.add_custom_lowering_pass(new TurnSquares(attention.operands.value_words));
-    }
-    dsl::lower_words(pipeline);
-    dsl::lower_in_place(pipeline);
-}
-
-inline void add_passes(Halide::Pipeline pipeline, const dsl::Decode &decode, const Machine &machine) {
-    // How many rows read a key, by which the schedule specializes.
-    if (decode.blocking.keys_per_chunk_alone != decode.blocking.keys_per_chunk || decode.tiled)
-        pipeline.add_custom_lowering_pass(new DecideConditions);
-    // Whether a panel's keys lie one after the other is the same for all of them. (Vectors of other streams find each key by an entry of
-    // its own.)
-    if (decode.panel_at.defined() && decode.blocking.in_turn) {
-        for (int i = 0; i < int(decode.scores.size()); i++)
-            pipeline.add_custom_lowering_pass(new UnswitchLoops(decode.masked, i, decode.panel_at));
-        for (const dsl::ValueProducts &p : decode.values)
-            pipeline.add_custom_lowering_pass(new UnswitchLoops(p.sum, 0, decode.panel_at));
-    }
-    dsl::lower_displaced(pipeline);
-    add_masked_loads(pipeline, machine);
-    dsl::lower_prefetches(pipeline);
-    if (decode.tiled) {
-        pipeline.add_custom_lowering_pass(new TurnSquares(decode.tiled.query_lines));
-        if (decode.panel_at.defined())
-            for (const Halide::Func &copied : {decode.tiled.scores.front().key, decode.tiled.value, decode.tiled.guarded})
-                pipeline.add_custom_lowering_pass(new UnswitchLoops(copied, pure_definition, decode.panel_at));
-        for (int i = 0; i < int(decode.tiled.scores.size()); i++) {
-            pipeline.add_custom_lowering_pass(new LiftConditions(decode.masked, int(decode.scores.size()) + i));
-            pipeline.add_custom_lowering_pass(new TurnSquares(decode.tiled.scores[size_t(i)].dot));
-        }
-        pipeline.add_custom_lowering_pass(new x86::TileProducts);
-    }
-    dsl::lower_words(pipeline);
-    pipeline.add_custom_lowering_pass(new RegisterArrays);
-    if (decode.read_at.defined()) dsl::lower_in_place(pipeline);
-}
+/** The same; `x`: the name of the buffer that rows are read from. */
+void add_passes(Halide::Pipeline pipeline, const dsl::Norm &norm, const std::string &x, const Machine &machine);
+void add_passes(Halide::Pipeline pipeline, const dsl::Rotary &rotary, const std::string &x, const Machine &machine);
 
 } // namespace attune::schedules

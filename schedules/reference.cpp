@@ -38,14 +38,14 @@ void reference_attention(const dsl::Attention &a, const Machine &) {
     compute_all_at_root({a.fold.state, a.fold.starved, a.fold.attends, a.fold.closing, a.fold.result});
 }
 
-dsl::TileShape reference_tile_shape(const Machine &, int head_dim, const Halide::Expr &) {
-    dsl::TileShape shape;
+dsl::SimtBlocking reference_simt_blocking(const Machine &, int head_dim, const Halide::Expr &) {
+    dsl::SimtBlocking shape;
     shape.rows = 8, shape.keys = 16, shape.parts = 4, shape.dims = 8, shape.values = 4;
     shape.channels = head_dim != 0 ? (head_dim + 15) / 16 * 16 : 256;
     return shape;
 }
 
-void reference_tiles(const dsl::AttentionTiles &t, const Machine &) {
+void reference_simt(const dsl::SimtAttention &t, const Machine &) {
     compute_all_at_root({t.item, t.slope, t.query, t.key, t.value, t.dot, t.score, t.part_maximum, t.maximum, t.weight, t.part_sum});
     compute_all_at_root({t.output, t.bits, t.careful, t.state, t.shared, t.total, t.attends, t.closing});
 }

@@ -22,13 +22,13 @@ const std::vector<AttentionSchedule> &attention_schedules() {
     return table;
 }
 
-const std::vector<TilesSchedule> &tiles_schedules() {
-    static const std::vector<TilesSchedule> table = {
-        {"reference", "x86", "every Func in memory, no loop changed", reference_tile_shape, reference_tiles},
-        {"simt", "cuda", "a block of threads a tile of queries, scores and output in registers, no tensor cores", cuda::simt_shape,
+const std::vector<SimtSchedule> &simt_schedules() {
+    static const std::vector<SimtSchedule> table = {
+        {"reference", "x86", "every Func in memory, no loop changed", reference_simt_blocking, reference_simt},
+        {"simt", "cuda", "a block of threads a tile of queries, scores and output in registers, no tensor cores", cuda::simt_blocking,
          cuda::simt_attention},
         {"split_kv", "cuda", "16 rows of a key/value head and a chunk of keys a block of threads, as simt; then the chunks are merged",
-         cuda::simt_split_shape, cuda::simt_attention},
+         cuda::simt_split_blocking, cuda::simt_attention},
     };
     return table;
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "dsl/attention.h"
-#include "dsl/attention_tiles.h"
+#include "dsl/attention_simt.h"
 #include "dsl/attention_weights.h"
 #include "dsl/cache.h"
 #include "dsl/decode.h"
@@ -31,7 +31,7 @@ template <typename Declared, typename Shape, typename Problem = Halide::Expr> st
 };
 
 using AttentionSchedule = Schedule<dsl::Attention, dsl::Blocking>;
-using TilesSchedule = Schedule<dsl::AttentionTiles, dsl::TileShape>;
+using SimtSchedule = Schedule<dsl::SimtAttention, dsl::SimtBlocking>;
 using DecodeSchedule = Schedule<dsl::Decode, dsl::DecodeBlocking, dsl::AttentionInputs>;
 using WeightsSchedule = Schedule<dsl::AttentionWeights, int>; // of these, and others with an int, the shape says nothing
 using SoftmaxSchedule = Schedule<dsl::Softmax, dsl::SoftmaxShape>;
@@ -51,7 +51,7 @@ using CacheCountsSchedule = Schedule<dsl::CacheCounts, int>;
 using DocumentRangesSchedule = Schedule<dsl::DocumentRanges, int>; // shape: lanes
 
 const std::vector<AttentionSchedule> &attention_schedules();
-const std::vector<TilesSchedule> &tiles_schedules();   // of attention, in the form for blocks of threads
+const std::vector<SimtSchedule> &simt_schedules();     // of attention, in the form for blocks of threads
 const std::vector<DecodeSchedule> &decode_schedules(); // of attention, in the form for few queries
 const std::vector<WeightsSchedule> &weights_schedules();
 const std::vector<SoftmaxSchedule> &softmax_schedules();

@@ -1,9 +1,9 @@
 // Attention on a CUDA device without tensor cores.
-#include "generators/cuda/attention_tiles.h"
+#include "generators/cuda/attention_simt.h"
 
 namespace attune::generators {
 
-class AttentionSimt : public TileAttentionGenerator<AttentionSimt> {};
+class AttentionSimt : public SimtAttentionGenerator<AttentionSimt> {};
 
 } // namespace attune::generators
 

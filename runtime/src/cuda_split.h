@@ -12,7 +12,7 @@ bool splits_keys(const attune_kernel &kernel);
 /** Depends on M alone, so that results depend on neither the batch nor how large the GPU is. */
 int64_t keys_per_chunk(int64_t keys);
 
-/** The axes of `partial`, in elements of f32 (see generators/cuda/attention_fragments.h and attention_tiles.h). */
+/** The axes of `partial`, in elements of f32 (see generators/cuda/attention_fragments.h and attention_simt.h). */
 struct ChunkStateSize {
     ChunkStateSize(const attune_kernel &kernel, const AttentionShape &shape);
 

@@ -46,9 +46,9 @@ void threads(Stage stage, const std::vector<VarOrRVar> &own, const std::vector<V
 void in_one_block(Func f) { only_one(f, {tile, block, head, batch}); }
 
 struct Plan {
-    const dsl::AttentionTiles &t;
-    const int parts = t.shape.parts, threads_of_rows = threads_of_block / parts; // threads along keys or channels, and along rows
-    const int rows_per_thread = t.shape.rows / threads_of_rows;
+    const dsl::SimtAttention &t;
+    const int parts = t.blocking.parts, threads_of_rows = threads_of_block / parts; // threads along keys or channels, and along rows
+    const int rows_per_thread = t.blocking.rows / threads_of_rows;
     const Var part = t.part_sum.args()[0];
 
     Stage rows(Stage stage) const { return stage.split(row, y, r, rows_per_thread); }
@@ -56,13 +56,13 @@ struct Plan {
     Stage channels(Stage stage) const { return parted(rows(stage), dim); }
     // Groups of `c`, of which each part has some.
     Stage parted(Stage stage, const Var &axis) const {
-        return stage.split(axis, g, x, dsl::TileShape::group * parts).split(x, x, c, dsl::TileShape::group);
+        return stage.split(axis, g, x, dsl::SimtBlocking::group * parts).split(x, x, c, dsl::SimtBlocking::group);
     }
     // A row a thread.
     Stage single_rows(Stage stage) const { return stage.split(row, y, x, parts); }
 
     // Where a tile is computed: the output's loop over blocks, or that of the chunks' states.
-    LoopLevel tile_level() const { return t.shape.split ? LoopLevel(t.partial, tile) : LoopLevel(t.attention, task); }
+    LoopLevel tile_level() const { return t.blocking.split ? LoopLevel(t.partial, tile) : LoopLevel(t.attention, task); }
 
     void of_block() const;
     void results() const;
@@ -84,8 +84,8 @@ void Plan::transposed_copy(Func f, const Var &token_in_tile, int tokens) const {
 
 void Plan::operands() const {
     Func query = t.query, key_copy = t.key, value = t.value;
-    query.compute_at(t.dot, t.dims.y), transposed_copy(query, row, t.shape.rows);
-    key_copy.compute_at(t.dot, t.dims.y), transposed_copy(key_copy, key, t.shape.keys);
+    query.compute_at(t.dot, t.dims.y), transposed_copy(query, row, t.blocking.rows);
+    key_copy.compute_at(t.dot, t.dims.y), transposed_copy(key_copy, key, t.blocking.keys);
     value.compute_at(t.output, t.values.y).store_in(MemoryType::GPUShared);
     value.split(dim, d_high, x, parts).split(d_high, d_high, a, warp / parts).split(key, rest, e, threads_of_block / warp).fuse(a, e, y);
     threads(value, {d_high, rest}, {}, x, y);
@@ -112,7 +112,7 @@ void Plan::weights() const {
     const LoopLevel block_of_keys(t.state, t.merge.y);
     Func part_maximum = t.part_maximum, maximum = t.maximum, weight = t.weight, part_sum = t.part_sum;
     Func shared = part_maximum.in(maximum);
-    shared.compute_at(block_of_keys).store_in(MemoryType::GPUShared).reorder_storage(row, part).align_storage(row, t.shape.rows + 1);
+    shared.compute_at(block_of_keys).store_in(MemoryType::GPUShared).reorder_storage(row, part).align_storage(row, t.blocking.rows + 1);
     threads(rows(shared), {r}, {}, part, y);
     part_maximum.compute_at(shared, part).unroll(row);
     part_maximum.update().reorder(t.keys_of_part, row).unroll(t.keys_of_part).unroll(row);
@@ -130,11 +130,11 @@ void Plan::output() const {
     const LoopLevel block_of_keys(t.state, t.merge.y);
     Func output = t.output, bits = t.bits, careful = t.careful, weight = t.weight;
     Func shared = weight.in({output, careful});
-    shared.compute_at(block_of_keys).store_in(MemoryType::GPUShared).align_storage(row, t.shape.rows + 4);
+    shared.compute_at(block_of_keys).store_in(MemoryType::GPUShared).align_storage(row, t.blocking.rows + 4);
     threads(keys(shared), {c, r, g}, {}, x, y);
     for (Func f : {output, bits, careful})
         f.compute_at(block_of_keys).store_in(MemoryType::Register);
-    output.bound_extent(dim, t.shape.channels);
+    output.bound_extent(dim, t.blocking.channels);
     threads(channels(output), {c, g, r}, {}, x, y);
     threads(channels(output.update()), {c, g, r}, {t.values.x}, x, y, {t.values.y});
     output.update().unroll(t.values.x, 4);
@@ -148,7 +148,9 @@ void Plan::fold() const {
     Func state = t.state;
     const Var &slot = lane;
     state.compute_at(tile_level()).store_in(MemoryType::Register);
-    state.bound_extent(row, t.shape.rows).bound_extent(part, parts).bound_extent(slot, dsl::state::output + t.shape.channels_per_part());
+    state.bound_extent(row, t.blocking.rows)
+        .bound_extent(part, parts)
+        .bound_extent(slot, dsl::state::output + t.blocking.channels_per_part());
     threads(rows(state), {slot, r}, {}, part, y);
     threads(rows(state.update()), {t.merge.x, r}, {}, part, y, {t.merge.y});
 }
@@ -159,9 +161,9 @@ void Plan::of_block() const {
         f.compute_at(tile_level()).store_in(MemoryType::GPUShared);
     // What comes after it in shared memory is aligned, too. For the rows of several heads it is worked out where it is used: how much
     // memory it took would be known at run time only, and not how anything else is aligned.
-    if (!t.shape.split) slope.compute_at(tile_level()).store_in(MemoryType::GPUShared).align_storage(slope.args()[0], words_at_once);
+    if (!t.blocking.split) slope.compute_at(tile_level()).store_in(MemoryType::GPUShared).align_storage(slope.args()[0], words_at_once);
     const Var which = shared.args()[0];
-    shared.bound(which, 0, 2).reorder_storage(row, part, which).align_storage(row, t.shape.rows + 1);
+    shared.bound(which, 0, 2).reorder_storage(row, part, which).align_storage(row, t.blocking.rows + 1);
     threads(rows(shared), {which, r}, {}, part, y);
     threads(single_rows(total), {}, {}, x, y);
     threads(single_rows(total.update()), {t.parts}, {}, x, y);
@@ -169,8 +171,8 @@ void Plan::of_block() const {
 
 void Plan::results() const {
     Func out = t.attention, lse = t.lse, attends = t.attends, closing = t.closing;
-    out.split(dim, chunk, dim, t.shape.channels, TailStrategy::GuardWithIf)
-        .split(token, task, row, t.shape.rows, TailStrategy::GuardWithIf);
+    out.split(dim, chunk, dim, t.blocking.channels, TailStrategy::GuardWithIf)
+        .split(token, task, row, t.blocking.rows, TailStrategy::GuardWithIf);
     channels(out);
     out.reorder(c, g, r, chunk, x, y, task, head, batch).unroll(c).unroll(g).unroll(r);
     out.gpu_blocks(task, head, batch).gpu_threads(x, y);
@@ -181,7 +183,7 @@ void Plan::results() const {
     threads(single_rows(attends.update()), {}, {t.starved.x}, x, y);
     closing.bound(which, 0, int(dsl::Fold::closing_count));
     threads(single_rows(closing), {which}, {}, x, y);
-    lse.split(token, task, row, t.shape.rows, TailStrategy::GuardWithIf).split(row, y, x, parts);
+    lse.split(token, task, row, t.blocking.rows, TailStrategy::GuardWithIf).split(row, y, x, parts);
     lse.gpu_blocks(task, head, batch).gpu_threads(x, y);
     lse.compute_with(out, task);
 }
@@ -189,28 +191,28 @@ void Plan::results() const {
 void Plan::split_results() const {
     Func partial = t.partial, out = t.attention, attends = t.attends, closing = t.closing;
     const Var odd("odd"), q("q"), column("column"), only("only"), which = closing.args()[0];
-    const int all_parts = dsl::TileShape::group * parts; // channels; those of the maximum and the sum come after the others
-    partial.split(dim, chunk, dim, t.shape.channels + all_parts, TailStrategy::GuardWithIf);
-    partial.split(dim, g, x, all_parts).split(x, x, c, dsl::TileShape::group);
-    partial.split(row, only, row, t.shape.rows, TailStrategy::GuardWithIf).split(row, y, r, rows_per_thread);
+    const int all_parts = dsl::SimtBlocking::group * parts; // channels; those of the maximum and the sum come after the others
+    partial.split(dim, chunk, dim, t.blocking.channels + all_parts, TailStrategy::GuardWithIf);
+    partial.split(dim, g, x, all_parts).split(x, x, c, dsl::SimtBlocking::group);
+    partial.split(row, only, row, t.blocking.rows, TailStrategy::GuardWithIf).split(row, y, r, rows_per_thread);
     partial.reorder(c, g, r, chunk, only, x, y, tile, head, batch).unroll(c).unroll(g).unroll(r);
     partial.gpu_blocks(tile, head, batch).gpu_threads(x, y);
     for (Func f : {t.shared, t.total})
-        f.bound_extent(row, t.shape.rows); // also where there are fewer
+        f.bound_extent(row, t.blocking.rows); // also where there are fewer
 
     out.split(dim, column, dim, 8, TailStrategy::GuardWithIf).split(dim, q, odd, 2).reorder(odd, q, column, token, head, batch);
     out.unroll(odd).gpu_blocks(token, head, batch).gpu_threads(q, column);
     store_in_blocks_of(t.lse, out);
     closing.compute_at(out, token).store_in(MemoryType::GPUShared).bound(which, 0, int(dsl::Fold::closing_count)).gpu_threads(which);
     attends.compute_at(closing, which);
-    schedule_chunk_merge(t.chunk_merge, {out, token, t.shape.channels / 8 + 1, closing});
+    schedule_chunk_merge(t.chunk_merge, {out, token, t.blocking.channels / 8 + 1, closing});
 }
 
 } // namespace
 
 // Registers are what limits: with 256 channels a thread has half the rows.
-dsl::TileShape simt_shape(const Machine &, int head_dim, const Halide::Expr &) {
-    dsl::TileShape shape;
+dsl::SimtBlocking simt_blocking(const Machine &, int head_dim, const Halide::Expr &) {
+    dsl::SimtBlocking shape;
     const bool is_known = head_dim == 64 || head_dim == 128;
     shape.parts = is_known ? 8 : 16, shape.channels = is_known ? head_dim : 256, shape.values = is_known ? 32 : 16;
     shape.rows = simt_block(head_dim).queries, shape.keys = simt_block(head_dim).keys;
@@ -219,25 +221,25 @@ dsl::TileShape simt_shape(const Machine &, int head_dim, const Halide::Expr &) {
 }
 
 // A step of few rows is soon done: what hides how long keys and values take to come are more blocks.
-dsl::TileShape simt_split_shape(const Machine &machine, int head_dim, const Halide::Expr &keys) {
-    dsl::TileShape shape = simt_shape(machine, head_dim, keys);
+dsl::SimtBlocking simt_split_blocking(const Machine &machine, int head_dim, const Halide::Expr &keys) {
+    dsl::SimtBlocking shape = simt_blocking(machine, head_dim, keys);
     shape.rows = split_kv_block(head_dim, false).queries, shape.split = true;
     shape.parts = 16; // 2 rows by 4 keys a thread, where 8 parts would leave it 1 by 8
     shape.blocks = shape.channels <= 128 ? 4 : 2;
     return shape;
 }
 
-void simt_attention(const dsl::AttentionTiles &t, const Machine &) {
+void simt_attention(const dsl::SimtAttention &t, const Machine &) {
     const Plan plan{t};
     for (const Func &f : {t.item, t.query, t.key, t.value, t.dot, t.score, t.part_maximum, t.maximum, t.weight, t.part_sum})
         in_one_block(f);
     for (const Func &f : {t.output, t.bits, t.careful, t.state, t.shared, t.total})
         in_one_block(f);
-    if (!t.shape.split)
+    if (!t.blocking.split)
         for (const Func &f : {t.slope, t.attends, t.closing})
             in_one_block(f);
     plan.of_block();
-    if (t.shape.split)
+    if (t.blocking.split)
         plan.split_results();
     else
         plan.results();

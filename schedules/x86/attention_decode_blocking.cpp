@@ -66,7 +66,7 @@ dsl::DecodeBlocking decode_blocking(const Machine &machine, int head_dim, const 
     dsl::DecodeBlocking blocking;
     blocking.keys_per_chunk = tuned.keys_per_chunk, blocking.keys_per_chunk_alone = tuned.keys_per_chunk_alone;
     blocking.keys_per_panel = tuned.keys_per_panel, blocking.keys_per_part = tuned.keys_per_part;
-    blocking.streams = tuned.count, blocking.in_turn = tuned.in_turn, blocking.bytes_ahead = tuned.bytes_ahead;
+    blocking.streams = tuned.streams, blocking.in_turn = tuned.in_turn, blocking.bytes_ahead = tuned.bytes_ahead;
     blocking.bytes_ahead_alone = tuned.bytes_ahead_alone, blocking.nearness = tuned.nearness;
     blocking.lanes = machine.float_lanes;
     blocking.rows_per_vector = tuned.rows_per_vector, blocking.short_key = tuned.short_key;

@@ -394,7 +394,7 @@ dsl::Blocking blocking_of(const Machine &machine, int head_dim, int parts) {
     }
     blocking.maxima_with_scores = true;
     // Measured: 1.8 % less time at D 64 with AVX-512; with AVX2, whose registers are few, LLVM spills more in the products, 2 % slower.
-    blocking.scores_as_exponents = machine.float_lanes >= 16 && !products.rounds();
+    blocking.scores_as_exponents = machine.avx512 && !products.rounds();
     // A panel's weights are a loop of their own then. Measured on Zen 4: 12 keys in vectors of 16 gain 1 %, 4 in vectors of 8 lose 4 %.
     const int long_panel = 12;
     if (!tiled && tiles.keys_per_panel >= long_panel) {

@@ -22,7 +22,7 @@ inline Halide::Expr vdpbf16ps(const Halide::Expr &sum, const Halide::Expr &a, co
 inline dsl::Rounding rounding(const Machine &machine, int lanes = bfloat16_lanes) {
     dsl::Rounding r;
     r.blends = machine.float_lanes > 4; // SSE2 doesn't
-    r.masks = machine.float_lanes == 16;
+    r.masks = machine.avx512;
     r.makes_short_nan = true;
     r.float16_keeps_nan = machine.converts_float16;
     if (machine.bfloat16_pairs && lanes % bfloat16_lanes == 0)

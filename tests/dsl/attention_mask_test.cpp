@@ -12,7 +12,7 @@ protected:
     static std::unique_ptr<JitAttention> with(const dsl::Mask &mask) {
         auto jit = std::make_unique<JitAttention>(0, mask);
         jit->declare({3, 2, 12, 4, 1});
-        compute_all_at_root(jit->pipeline);
+        jit->compute_all_at_root();
         jit->compile(Halide::get_host_target());
         return jit;
     }

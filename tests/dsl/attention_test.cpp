@@ -26,7 +26,7 @@ protected:
         if (one) return *one;
         one = std::make_unique<JitAttention>();
         one->declare(cut.blocking);
-        compute_all_at_root(one->pipeline);
+        one->compute_all_at_root();
         one->compile(Halide::get_host_target());
         return *one;
     }

@@ -38,8 +38,11 @@ public:
     /** To be called before declare(). */
     void count_panels() { inputs_.count_panels = true; }
 
-    /** Declares the pipeline; what comes back is to be scheduled before compile(). */
+    /** Declares the pipeline; what comes back is to be scheduled before compile(), and schedules::add_passes() called for it, or
+     * compute_all_at_root(). */
     dsl::Attention declare(const dsl::Blocking &blocking);
+    /** A schedule of the simplest kind, and the passes that the declaration counts on whatever its schedule. */
+    void compute_all_at_root();
     void compile(const Halide::Target &target);
     JitResult run(const AttentionProblem &problem);
 
@@ -57,6 +60,7 @@ private:
     Halide::Param<float> scale_, softcap_, temperature_;
     Halide::Param<uint32_t> threshold_, seed_low_, seed_high_;
     dsl::AttentionInputs inputs_;
+    dsl::Attention declared_;
     Halide::Target target_;
     Tensor<int32_t> table_; // what is bound: Halide's buffers don't own it
     Tensor<uint8_t> attend_tensor_;

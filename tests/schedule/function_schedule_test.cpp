@@ -1,26 +1,31 @@
 // Every schedule of softmax, merge, relative biases, the positional encodings and the attention weights, for every machine, and for every
 // device that can be tried here.
+#include <cstdlib>
 #include <limits>
 
 #include "compare.h"
 #include "dsl/attention_weights.h"
-#include "dsl/prefetch.h"
 #include "func_of.h"
 #include "jit_attention.h"
 #include "merge_oracle.h"
 #include "position_oracle.h"
 #include "random.h"
 #include "relative_oracle.h"
-#include "schedules/cuda/private_registers.h"
+#include "schedules/passes.h"
 #include "schedules/table.h"
 #include "softmax_oracle.h"
 #include "targets.h"
 
 /** Compiled in the process, kernels find the runtime's functions here: nothing is streamed. */
 extern "C" int64_t attune_least_streamed_bytes() { return std::numeric_limits<int64_t>::max(); }
+extern "C" int32_t attune_streamed_bytes_ahead() { return 4096; }
 extern "C" int32_t attune_streamed_heads_in_turn() { return 4; }
 extern "C" int32_t attune_streamed_parts_ahead() { return 0; }
 extern "C" int32_t attune_pipelines_rows() { return 0; }
+extern "C" int attune_stream_begin(char *) { std::abort(); }
+extern "C" int attune_stream(char *, char *, int64_t, const char *, int) { std::abort(); }
+extern "C" int attune_stream_avx512(char *, char *, int64_t, const char *, int) { std::abort(); }
+extern "C" int attune_stream_end(char *) { std::abort(); }
 
 namespace attune::test::function_schedule_test {
 namespace {
@@ -47,12 +52,13 @@ protected:
         }
         if (!any) GTEST_SKIP() << "no schedule of it is for " << device;
     }
-    template <typename T> Tensor<T> realize(Halide::Func f, const Extents &extents) const {
+    /** `declaration`: what add_passes() takes of it, if the generator calls that. */
+    template <typename T, typename... Declaration>
+    Tensor<T> realize(Halide::Func f, const Extents &extents, const Declaration &...declaration) const {
         Tensor<T> out(extents);
         Halide::Buffer<T> buffer = buffer_of(out);
         Halide::Pipeline pipeline(f);
-        dsl::lower_prefetches(pipeline);
-        if (GetParam().has_gpu_feature()) pipeline.add_custom_lowering_pass(new schedules::cuda::PrivateRegisters);
+        if constexpr (sizeof...(declaration) > 0) schedules::add_passes(pipeline, declaration..., machine);
         pipeline.realize(buffer, GetParam());
         buffer.copy_to_host();
         EXPECT_TRUE(out.canaries_intact());
@@ -87,7 +93,7 @@ TEST_P(FunctionSchedule, SoftmaxIsExact) {
                 schedule.apply(s, machine);
                 const AxisProblem p{kind, x, 1, mask, 0.8f};
                 const std::vector<double> exact = along_axis_in_double(p), rounded = along_axis_in_float(p);
-                EXPECT_TRUE(agrees(to_double(realize<float>(s.result, {3, kind == AxisKind::log_sum_exp ? 1 : 77, 21})), exact,
+                EXPECT_TRUE(agrees(to_double(realize<float>(s.result, {3, kind == AxisKind::log_sum_exp ? 1 : 77, 21}, s)), exact,
                                    twice_rounded(exact, rounded, std::max(1.0, largest_magnitude(exact)))));
             });
 }
@@ -184,7 +190,7 @@ TEST_P(FunctionSchedule, RotaryIsExact) {
             const Halide::Expr tokens = input.dim(1).extent();
             const dsl::Rotary r = dsl::rotary(Halide::Func(input), 23, tokens, layout, table, 9, schedule.shape(machine, 0, tokens));
             schedule.apply(r, machine);
-            EXPECT_TRUE(agrees(to_double(realize<float>(r.output, x.extent)),
+            EXPECT_TRUE(agrees(to_double(realize<float>(r.output, x.extent, r, input.name())),
                                rotary_in_long_double(x, 10000, half ? RotaryLayout::half : RotaryLayout::interleaved, 18, 1000),
                                {table_tolerance() + 3e-6, 1, 0}));
         });
@@ -220,6 +226,7 @@ TEST_P(FunctionSchedule, NormsAreExact) {
     const int channels = 1100, rows = 3; // more than a block of threads takes at once
     const Tensor<float> x({rows, channels}), weight({channels}), bias({channels});
     random.fill_normal(x, 1, 5), random.fill_normal(weight), random.fill_normal(bias);
+    Halide::Buffer<float> input = buffer_of(x);
     for (dsl::NormKind kind : {dsl::NormKind::layer, dsl::NormKind::rms}) {
         std::vector<double> exact;
         for (int r = 0; r < rows; r++) {
@@ -234,10 +241,10 @@ TEST_P(FunctionSchedule, NormsAreExact) {
                                 (kind == dsl::NormKind::layer ? bias(c) : 0));
         }
         for_each_entry(schedules::norm_schedules(), [&](const schedules::NormSchedule &schedule) {
-            const dsl::NormInputs in = {func_of(x), func_of(weight), func_of(bias), channels, 1e-5f, Halide::Float(32)};
+            const dsl::NormInputs in = {Halide::Func(input), func_of(weight), func_of(bias), channels, 1e-5f, Halide::Float(32)};
             const dsl::Norm n = dsl::norm(kind, in, schedule.shape(machine, 0, channels));
             schedule.apply(n, machine);
-            EXPECT_TRUE(agrees(to_double(realize<float>(n.y, x.extent)), exact, {1e-5, 1, 0}));
+            EXPECT_TRUE(agrees(to_double(realize<float>(n.y, x.extent, n, input.name())), exact, {1e-5, 1, 0}));
         });
     }
 }

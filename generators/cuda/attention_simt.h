@@ -1,14 +1,13 @@
 // The generator of attention for CUDA without tensor cores: schedules simt and split_kv of f32.
 #pragma once
 
-#include "dsl/attention_tiles.h"
+#include "dsl/attention_simt.h"
 
 #include "dsl/axes.h"
 #include "dsl/numeric.h"
 #include "generators/cuda/attention.h"
 #include "generators/cuda/shares_multiprocessor.h"
-#include "schedules/cuda/private_registers.h"
-#include "schedules/lift_conditions.h"
+#include "schedules/passes.h"
 
 namespace attune::generators {
 
@@ -16,7 +15,7 @@ namespace attune::generators {
  *
  * A schedule of split-KV takes `keys_per_chunk` and `partial` as in attention_fragments.h, but `partial` is (channel, row, tile, kv head,
  * batch), where a row has 8 channels more than the schedule rounds a value up to. */
-template <typename T> class TileAttentionGenerator : public CudaAttentionGenerator<T, void>, public SharesMultiprocessor {
+template <typename T> class SimtAttentionGenerator : public CudaAttentionGenerator<T, void>, public SharesMultiprocessor {
 public:
     using Base = CudaAttentionGenerator<T, void>;
     using Base::bias, Base::given_lengths, Base::given_offsets, Base::head_dim, Base::key, Base::keys, Base::keys_per_chunk, Base::left,
@@ -38,10 +37,10 @@ public:
 
     void generate() {
         const schedules::Machine machine = schedules::machine(this->get_target());
-        const auto &schedule = known(schedules::tiles_schedules(), schedule_name, this->get_target());
+        const auto &schedule = known(schedules::simt_schedules(), schedule_name, this->get_target());
         const typename Base::Compiled compiled = this->compiled(shape({}).rows);
         const dsl::AttentionInputs in = inputs(compiled);
-        declared = dsl::attention_tiles(in, items(compiled), shape(in.keys));
+        declared = dsl::simt_attention(in, items(compiled), shape(in.keys));
         out = declared.attention, lse = declared.lse;
         if (partial) *partial = declared.partial;
         schedule.apply(declared, machine);
@@ -49,29 +48,17 @@ public:
         if (partial) bind_partial();
     }
 
-    /** Called after generate(): the pipeline is known only then. */
-    void schedule() {
-        // Whether a block is attended to, and whether an output isn't finite: other conditions differ by thread, and would only part a
-        // warp's lanes.
-        this->get_pipeline().add_custom_lowering_pass(new schedules::LiftConditions(declared.state, 0));
-        this->get_pipeline().add_custom_lowering_pass(new schedules::LiftConditions(declared.careful, 0));
-        this->get_pipeline().add_custom_lowering_pass(new schedules::cuda::PrivateRegisters);
-    }
+    void schedule() { schedules::add_passes(this->get_pipeline(), declared, schedules::machine(this->get_target())); }
 
     int blocks_per_multiprocessor() const override { return shape({}).blocks; }
 
 private:
-    dsl::AttentionTiles declared;
+    dsl::SimtAttention declared;
     Halide::GeneratorOutput<Halide::Buffer<float, 5>> *partial = nullptr;
 
-    dsl::TileShape shape(const Halide::Expr &all_keys) const {
-        const auto &schedule = known(schedules::tiles_schedules(), schedule_name, this->get_target());
+    dsl::SimtBlocking shape(const Halide::Expr &all_keys) const {
+        const auto &schedule = known(schedules::simt_schedules(), schedule_name, this->get_target());
         return schedule.shape(schedules::machine(this->get_target()), head_dim, all_keys);
-    }
-
-    // What is read where it is used: at an index within the buffer, also where there is no more of it than one element.
-    static Halide::Expr promised_inside(const Halide::Expr &index, const Halide::Internal::Dimension &axis) {
-        return Halide::unsafe_promise_clamped(index, 0, axis.extent() - 1);
     }
 
     Halide::Func of_items(const char *name, typename Base::template Buffer<int32_t, 1> &buffer) {
@@ -141,10 +128,10 @@ private:
     }
 
     void bind_partial() {
-        const int most = declared.shape.rows;
+        const int most = declared.blocking.rows;
         const Halide::Expr kv_heads = key.dim(2).extent(), rows = query.dim(1).extent() * query.dim(2).extent() / kv_heads;
         const Halide::Expr tiles = ((rows - 1) / most + 1) * ((keys - 1) / *keys_per_chunk + 1);
-        const int width = declared.shape.channels + 8;
+        const int width = declared.blocking.channels + 8;
         const Halide::Expr extents[] = {width, min(rows, most), tiles, kv_heads, query.dim(3).extent()};
         partial->set_host_alignment(16);
         for (int axis = 0; axis < 5; axis++)

@@ -9,7 +9,7 @@
 
 namespace attune::dsl {
 
-struct TileShape {
+struct SimtBlocking {
     int rows = 64;     // queries of a tile
     int keys = 64;     // of a block
     int parts = 16;    // each has some keys of a block and some channels of the output; `keys` is a multiple of group * parts
@@ -33,14 +33,14 @@ struct ItemInputs {
     Halide::Expr left, right;              // keys i + offset - left to i + offset + right may be attended
     Halide::Expr use_alibi;                // i32, zero or not
     Halide::Expr heads;                    // of the queries
-    Halide::Expr keys_per_chunk;           // split: a multiple of TileShape::keys
+    Halide::Expr keys_per_chunk;           // split: a multiple of SimtBlocking::keys
     Halide::Expr contiguous;               // whether keys and values aren't in pages, where that is worth code of its own
 };
 
-/** Axes: `row` within the tile, `key` within the block, `part` as in TileShape. `head` counts query heads, or split, key/value heads;
+/** Axes: `row` within the tile, `key` within the block, `part` as in SimtBlocking. `head` counts query heads, or split, key/value heads;
  * `tile` the tiles of a head, or split, for each of them its chunks, and `block` those of the chunk. */
-struct AttentionTiles {
-    TileShape shape;
+struct SimtAttention {
+    SimtBlocking blocking;
     Halide::Func item;                  // i32 (which, batch)
     Halide::Func slope;                 // (query head): of ALiBi, 0 where it isn't used
     Halide::Func query;                 // (row, dim, chunk, tile, head, batch): chunks of `dims` channels, zero past D
@@ -73,6 +73,6 @@ struct AttentionTiles {
 
 /** Uses of the inputs what names them: no key intervals, boolean tensors or dropout. A buffer that isn't used may
  * have extents 1; it isn't read. */
-AttentionTiles attention_tiles(const AttentionInputs &inputs, const ItemInputs &items, const TileShape &shape);
+SimtAttention simt_attention(const AttentionInputs &inputs, const ItemInputs &items, const SimtBlocking &blocking);
 
 } // namespace attune::dsl
