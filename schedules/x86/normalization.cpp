@@ -35,8 +35,7 @@ void vectorized_norm(const dsl::Norm &n, const Machine &machine) {
     const int together = bytes_together / y.type().bytes();
     const Halide::Expr are_short = channels <= together / 2;
     const Halide::Expr rows = select(are_short, together / max(1, channels), channels <= together && !is_streamed(y), 2, 1);
-    // A task that goes past the caches may begin and end within a line, which it writes by an ordinary store and waits for.
-    const Halide::Expr elements = select(is_streamed(y), 131072, 16384);
+    const Halide::Expr elements = select(is_streamed(y), elements_per_streamed_task, elements_per_task);
     y.split(row, group, row, rows, TailStrategy::GuardWithIf)
         .split(group, task, group, max(1, elements / (rows * channels)), TailStrategy::GuardWithIf)
         .reorder(channel, row, group, task)
@@ -47,9 +46,9 @@ void vectorized_norm(const dsl::Norm &n, const Machine &machine) {
     const Halide::Expr go_together = short_ones ? are_short && y.output_buffer().dim(1).stride() == channels : are_short;
     stream_runs(y.specialize(is_streamed(y) && !go_together), channel, stored, y.type());
     if (short_ones) {
-        Halide::Stage together = y.specialize(is_streamed(y));
-        stream_rows(together, row);
-        together.vectorize(channel, stored, TailStrategy::GuardWithIf);
+        Halide::Stage groups = y.specialize(is_streamed(y));
+        stream_rows(groups, row);
+        groups.vectorize(channel, stored, TailStrategy::GuardWithIf);
     }
     y.vectorize(channel, stored, TailStrategy::GuardWithIf);
     std::vector<std::pair<Func, Func>> sums = {{n.lane_squares, n.squares}};

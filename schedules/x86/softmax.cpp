@@ -20,8 +20,6 @@ namespace {
 
 const Var ragged_row("ragged_row");
 
-constexpr int elements_per_task = 16384, elements_per_pipeline = 131072;
-
 Halide::Expr is_whole_lines(const Halide::Expr &extent) {
     constexpr int elements = 32; // a line of 16 bits, and two of f32
     return extent % elements == 0;
@@ -30,10 +28,8 @@ Halide::Expr is_whole_lines(const Halide::Expr &extent) {
 // What goes past the caches is pipelined where rows are so long: a row, or a step of one, in turn. On Emerald Rapids it takes 0.8 to 0.9 of
 // the time. Of 256 numbers by rows f32 takes 1.01 of that by steps, bf16 0.92; of 320 1.06. (Of longer rows a task would have one, and
 // nothing to do meanwhile.)
-bool can_pipeline(dsl::SoftmaxKind kind, const Machine &machine) {
-    return kind != dsl::SoftmaxKind::log_sum_exp && machine.float_lanes == 16;
-}
-constexpr int least_bytes_pipelined = 256, most_by_rows = 256, most_pipelined = elements_per_pipeline / 2;
+bool can_pipeline(dsl::SoftmaxKind kind, const Machine &machine) { return kind != dsl::SoftmaxKind::log_sum_exp && machine.avx512; }
+constexpr int least_bytes_pipelined = 256, most_by_rows = 256, most_pipelined = elements_per_streamed_task / 2;
 Halide::Expr by_rows(const Machine &machine, const Halide::Expr &extent) {
     return extent >= least_bytes_pipelined / machine.elements.bytes() && extent <= most_by_rows;
 }
@@ -49,14 +45,14 @@ Halide::Expr few_rows(const Halide::Expr &extent) {
 }
 Halide::Expr rows_together(const Machine &machine, const Halide::Expr &extent) {
     const Halide::Expr few = few_rows(extent), most = max(1, most_streamed_together / max(1, extent));
-    if (machine.float_lanes < 16) return most;
+    if (!machine.avx512) return most;
     return select(few < most && is_whole_lines(few * max(1, extent)), few, most);
 }
 
 // Which row is asked for while one is weighed: of a pipeline the next one, or group, is read by then, and short rows come fast.
 Halide::Expr rows_ahead(const Machine &machine, const Halide::Expr &extent) {
     const Halide::Expr next = rows_together(machine, extent);
-    if (machine.float_lanes < 16) return next;
+    if (!machine.avx512) return next;
     return select(!pipelines_rows(), next, by_rows(machine, extent), 3 * few_rows(extent), by_steps(extent), next + 1, next);
 }
 
@@ -64,7 +60,7 @@ Halide::Expr rows_ahead(const Machine &machine, const Halide::Expr &extent) {
 // memory, rows of 32 to 160 numbers take 0.82 to 0.9 of the time so, of 200 0.93; of 256, four of which are a page, 1.27.
 Halide::Expr asks_near(const Machine &machine, const Halide::Expr &extent) {
     constexpr int longest = 200;
-    if (machine.float_lanes < 16) return Halide::Internal::const_false();
+    if (!machine.avx512) return Halide::Internal::const_false();
     const Halide::Expr rows = select(pipelines_rows() && by_rows(machine, extent), few_rows(extent), rows_together(machine, extent));
     return extent <= longest && rows * extent < most_streamed_together / 2;
 }
@@ -95,6 +91,97 @@ void specialize(Func result, const dsl::Softmax &softmax) {
         result.specialize(condition);
 }
 
+// A task is some thousand elements, of one row or of many. Rows that fit together go through the stages side by side, so that one begins
+// while another ends.
+class SoftmaxOfRows {
+public:
+    SoftmaxOfRows(const dsl::Softmax &softmax, const Machine &machine)
+        : s(softmax), machine(machine), stored(stored_lanes(machine, s.result.type())), i(s.result.args()[1]), row(s.result.args()[2]),
+          rows(rows_together(machine, s.extent)), streams(!s.in_place && is_streamed(s.result)), pipelined(streams && pipelines_rows()) {}
+
+    void apply() {
+        for (const Halide::Expr &special : s.special) {
+            if (can_pipeline(s.kind, machine)) pipeline_where(special && pipelined);
+            if (s.kind != dsl::SoftmaxKind::log_sum_exp) stream_where(special && streams);
+        }
+        by_tasks(Func(s.result), rows, elements_per_task).vectorize(i, stored, TailStrategy::GuardWithIf);
+        stages_of_rows();
+        reduce(s.lane_maximum, s.maxima, s.maximum);
+        reduce(s.lane_sum, s.sums, s.sum);
+        specialize(s.result, s);
+    }
+
+private:
+    const dsl::Softmax &s;
+    const Machine &machine;
+    const int stored; // lanes
+    const Var i, row, group{"group"}, task{"task"};
+    const Halide::Expr rows; // that go side by side
+    // In place nothing is read for the sake of the stores, and streaming, which copies once more, gains nothing.
+    const Halide::Expr streams, pipelined;
+
+    Func tasks() const { return s.result; }
+    Halide::Stage result_where(const Halide::Expr &condition) const { return Func(s.result).specialize(condition); }
+    Halide::Expr one_after_the_other() const { return s.result.output_buffer().dim(2).stride() == s.extent; }
+
+    Halide::Stage by_tasks(Halide::Stage stage, const Halide::Expr &rows_of_group, int elements) const {
+        return stage.split(row, group, row, rows_of_group, TailStrategy::GuardWithIf)
+            .split(group, task, group, max(1, elements / (rows_of_group * s.extent)), TailStrategy::GuardWithIf)
+            .reorder(i, row, group, task)
+            .parallel(task);
+    }
+
+    void pipeline_where(const Halide::Expr &condition) const {
+        stream_steps(by_tasks(result_where(condition && by_steps(s.extent)), 1, elements_per_streamed_task), i, stored);
+        const Halide::Expr short_rows = (one_after_the_other() || begins_lines(s.result, {2})) && by_rows(machine, s.extent);
+        for (const bool ragged : {false, true}) {
+            if (!ragged && s.kind == dsl::SoftmaxKind::log_softmax) continue; // all go alike: see pipeline_softmax
+            const Halide::Expr are_so = ragged ? Halide::Internal::const_true() : s.extent % machine.float_lanes == 0;
+            Halide::Stage stage = by_tasks(result_where(condition && short_rows && are_so), few_rows(s.extent), elements_per_streamed_task);
+            if (ragged) stage.rename(row, ragged_row);
+            stage.rename(ragged ? ragged_row : row, streamed_whole_row)
+                .partition(streamed_whole_row, Halide::Partition::Never)
+                .vectorize(i, stored, TailStrategy::GuardWithIf);
+        }
+    }
+
+    void stream_where(const Halide::Expr &condition) const {
+        const Halide::Type type = s.result.type();
+        const Halide::Stage long_rows = result_where(condition && s.extent >= most_streamed_together);
+        stream_runs(by_tasks(long_rows, rows, elements_per_task), i, stored, type);
+        // A group of short rows goes as one. By vectors of 4, or of 8 in 16 bits, their exponentials take longer than memory, and where
+        // rows lie apart, each would have to go by itself: then streaming takes longer than it saves.
+        if (machine.float_lanes < 8 || (machine.float_lanes == 8 && type.bits() == 16)) return;
+        Halide::Stage short_rows = result_where(condition && s.extent < most_streamed_together && one_after_the_other());
+        stream_rows(by_tasks(short_rows, rows, elements_per_task), row);
+        short_rows.vectorize(i, stored, TailStrategy::GuardWithIf);
+    }
+
+    void stages_of_rows() const {
+        std::vector<Func> of_rows = {s.maximum, s.sum, s.finish};
+        if (s.reduced.defined()) of_rows.push_back(s.reduced);
+        for (Func f : of_rows)
+            f.compute_at(tasks(), group).hoist_storage(tasks(), task).bound_storage(row, most_streamed_together); // on the stack
+        if (s.kind != dsl::SoftmaxKind::softmax) return;
+        Func weight = s.weight;
+        weight.compute_at(tasks(), group).hoist_storage(tasks(), task);
+        vectorize_weights(s, machine, pipelined);
+    }
+
+    // Halved from four vectors to one lane.
+    void reduce(Func partial, const std::vector<Func> &halves, const Func &total) const {
+        const int lanes = machine.float_lanes;
+        const Var lane = dsl::axes::lane;
+        partial.compute_at(total, row).bound_extent(lane, 4 * lanes).vectorize(lane, lanes).unroll(lane);
+        by_chunks(partial, s.chunks, lanes);
+        int left = 4 * lanes;
+        for (Func half : halves) {
+            left /= 2;
+            half.compute_at(total, row).bound_extent(lane, left).vectorize(lane, std::min(lanes, left)).unroll(lane);
+        }
+    }
+};
+
 } // namespace
 
 // Four vectors of partial results side by side: a maximum or sum takes four cycles, and two can start in each. They are halved at the end
@@ -104,75 +191,7 @@ dsl::SoftmaxShape softmax_shape(const Machine &machine, int, const Halide::Expr 
             multiply_add(machine)};
 }
 
-// A task is some thousand elements, of one row or of many. Rows that fit together go through the stages side by side, so that one begins
-// while another ends.
-void vectorized_softmax(const dsl::Softmax &s, const Machine &machine) {
-    const int lanes = machine.float_lanes, stored = stored_lanes(machine, s.result.type());
-    const Var lane = dsl::axes::lane;
-    Func result = s.result, finish = s.finish, maximum = s.maximum, sum = s.sum, weight = s.weight;
-    const Var i = result.args()[1], row = result.args()[2], task("task"), group("group");
-    // In place nothing is read for the sake of the stores, and streaming, which copies once more, gains nothing.
-    const Halide::Expr streams = !s.in_place && is_streamed(result), pipelined = streams && pipelines_rows();
-    const Halide::Expr one_after_the_other = result.output_buffer().dim(2).stride() == s.extent;
-    const auto by_tasks = [&](Halide::Stage stage, const Halide::Expr &rows, int elements) {
-        stage.split(row, group, row, rows, TailStrategy::GuardWithIf)
-            .split(group, task, group, max(1, elements / (rows * s.extent)), TailStrategy::GuardWithIf)
-            .reorder(i, row, group, task)
-            .parallel(task);
-        return stage;
-    };
-    const Halide::Expr rows = rows_together(machine, s.extent);
-    const auto pipeline_where = [&](const Halide::Expr &special) {
-        stream_steps(by_tasks(result.specialize(special && pipelined && by_steps(s.extent)), 1, elements_per_pipeline), i, stored);
-        const Halide::Expr short_rows = (one_after_the_other || begins_lines(result, {2})) && by_rows(machine, s.extent);
-        for (const bool ragged : {false, true}) {
-            if (!ragged && s.kind == dsl::SoftmaxKind::log_softmax) continue; // all go alike: see pipeline_softmax
-            const Halide::Expr are_so = ragged ? Halide::Internal::const_true() : s.extent % lanes == 0;
-            Halide::Stage stage =
-                by_tasks(result.specialize(special && pipelined && short_rows && are_so), few_rows(s.extent), elements_per_pipeline);
-            if (ragged) stage.rename(row, ragged_row);
-            stage.rename(ragged ? ragged_row : row, streamed_whole_row)
-                .partition(streamed_whole_row, Halide::Partition::Never)
-                .vectorize(i, stored, TailStrategy::GuardWithIf);
-        }
-    };
-    const auto stream_where = [&](const Halide::Expr &special) {
-        const Halide::Stage long_rows = result.specialize(special && streams && s.extent >= most_streamed_together);
-        stream_runs(by_tasks(long_rows, rows, elements_per_task), i, stored, result.type());
-        // A group of short rows goes as one. By vectors of 4, or of 8 in 16 bits, their exponentials take longer than memory, and where
-        // rows lie apart, each would have to go by itself: then streaming takes longer than it saves.
-        if (machine.float_lanes < 8 || (machine.float_lanes == 8 && result.type().bits() == 16)) return;
-        Halide::Stage short_rows = result.specialize(special && streams && s.extent < most_streamed_together && one_after_the_other);
-        stream_rows(by_tasks(short_rows, rows, elements_per_task), row);
-        short_rows.vectorize(i, stored, TailStrategy::GuardWithIf);
-    };
-    for (const Halide::Expr &special : s.special) {
-        if (can_pipeline(s.kind, machine)) pipeline_where(special);
-        if (s.kind != dsl::SoftmaxKind::log_sum_exp) stream_where(special);
-    }
-    by_tasks(result, rows, elements_per_task);
-    result.vectorize(i, stored, TailStrategy::GuardWithIf);
-    std::vector<Func> of_rows = {maximum, sum, finish};
-    if (s.reduced.defined()) of_rows.push_back(s.reduced);
-    for (Func f : of_rows)
-        f.compute_at(result, group).hoist_storage(result, task).bound_storage(row, most_streamed_together); // on the stack
-    if (s.kind == dsl::SoftmaxKind::softmax) {
-        weight.compute_at(result, group).hoist_storage(result, task);
-        vectorize_weights(s, machine, pipelined);
-    }
-    const auto reduce = [&](Func partial, const std::vector<Func> &halves, const Func &total) {
-        partial.compute_at(total, row).bound_extent(lane, 4 * lanes).vectorize(lane, lanes).unroll(lane);
-        by_chunks(partial, s.chunks, lanes);
-        int left = 4 * lanes;
-        for (Func half : halves) {
-            left /= 2;
-            half.compute_at(total, row).bound_extent(lane, left).vectorize(lane, std::min(lanes, left)).unroll(lane);
-        }
-    };
-    reduce(s.lane_maximum, s.maxima, maximum);
-    reduce(s.lane_sum, s.sums, sum);
-    specialize(result, s);
-}
+void vectorized_softmax(const dsl::Softmax &s, const Machine &machine) { SoftmaxOfRows(s, machine).apply(); }
 
 void pipeline_softmax(Halide::Pipeline pipeline, const dsl::Softmax &s, const Machine &machine) {
     if (!can_pipeline(s.kind, machine)) return;

@@ -356,7 +356,7 @@ Expr rows_are_streamed(const Halide::Func &output) {
 }
 
 void lower_streams(Halide::Pipeline pipeline, const Machine &machine, int along, const StreamedReads &reads) {
-    pipeline.add_custom_lowering_pass(new LowerStreams(pipeline.outputs()[0], reads, along, machine.float_lanes == 16));
+    pipeline.add_custom_lowering_pass(new LowerStreams(pipeline.outputs()[0], reads, along, machine.avx512));
 }
 
 } // namespace attune::schedules::x86
