@@ -1,5 +1,6 @@
 #include "dsl/attention_parts.h"
 #include "dsl/axes.h"
+#include "dsl/numeric.h"
 
 namespace attune::dsl {
 
@@ -58,7 +59,6 @@ void declare_beside_output(Attention &a) {
     const AttentionInputs &in = a.inputs;
     const int rows = a.blocking.rows_per_tile;
     const bool stored = a.blocking.side_outputs;
-    Halide::Var which("which");
     a.lse(token, head, batch) = stored ? Halide::undef<float>() : a.fold.result(token % rows, in.value_dim, token / rows, head, batch);
     if (!in.count_panels) return;
     a.counts = Func("counts");
@@ -71,7 +71,7 @@ void declare_beside_output(Attention &a) {
 Attention attention(const AttentionInputs &in, const Blocking &blocking) {
     Attention a;
     a.inputs = in, a.blocking = blocking;
-    a.padded_value_dim = Halide::Internal::simplify((in.value_dim + blocking.value_step - 1) / blocking.value_step * blocking.value_step);
+    a.padded_value_dim = Halide::Internal::simplify(divided_up(in.value_dim, blocking.value_step) * blocking.value_step);
     a.ranges = key_ranges(in, blocking);
     a.panels = panels(in, blocking, a.ranges);
     a.operands = operands(in, blocking, a.ranges, a.panels, a.padded_value_dim);

@@ -37,7 +37,6 @@ void declare_attends(Fold &f, const AttentionInputs &in, const Blocking &blockin
 }
 
 void declare_closing(Fold &f, const AttentionInputs &in, const Blocking &blocking) {
-    Halide::Var which("which");
     auto lane_of = [&](const Expr &l) { return f.state(row, l, tile, head, batch); };
     Expr maximum = lane_of(state::maximum) * scale_left(in, blocking), sum = lane_of(state::sum);
     auto closed = [&](const Expr &which) { return closing(in, which, maximum, sum, head, f.attends(row, tile, head, batch)); };
@@ -78,7 +77,7 @@ Fold fold(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &
     Fold f;
     f.state = Func("state"), f.starved = Func("starved"), f.attends = Func("attends"), f.closing = Func("closing"),
     f.result = Func("result");
-    f.merge = RDom(0, others + blocking.value_step, 0, steps, 0, (in.keys + keys - 1) / keys, "merge");
+    f.merge = RDom(0, others + blocking.value_step, 0, steps, 0, divided_up(in.keys, keys), "merge");
     f.rows = RDom(0, blocking.rows_per_tile, "rows");
     const Halide::RVar &in_step = f.merge.x, &step = f.merge.y, &b = f.merge.z;
     f.merge.where(in_step >= others || step == 0);

@@ -2,6 +2,7 @@
 #include "dsl/attention_parts.h"
 #include "dsl/axes.h"
 #include "dsl/in_place.h"
+#include "dsl/numeric.h"
 #include "dsl/prefetch.h"
 
 namespace attune::dsl {
@@ -44,18 +45,18 @@ void declare_asked(MemoryAhead &m, const AttentionInputs &in, const Blocking &bl
     const int elements = bytes_per_line / in.key.type().bytes();
     const Expr keys_apart = m.block_ahead.defined() ? !asks_rows(in) : Halide::Internal::const_true();
     const Expr all = min(tiles * blocking.rows_per_tile, max(in.queries, select(keys_apart, in.keys, 0)));
-    const Expr tiles_there = min((in.queries + (blocking.rows_per_tile - 1)) / blocking.rows_per_tile, tiles);
-    const Expr share = (all + tiles_there - 1) / tiles_there;
+    const Expr tiles_there = min(divided_up(in.queries, blocking.rows_per_tile), tiles);
+    const Expr share = divided_up(all, tiles_there);
     const Expr listed_panels = max(listed(panels, Panels::listed_count), 1);
     const Expr first_block = !has_keys_in(blocking, ranges.of_tile(tile, head, batch), block - 1);
-    m.tokens(tile, block, head, batch) = select(first_block, (share + listed_panels - 1) / listed_panels, 0);
+    m.tokens(tile, block, head, batch) = select(first_block, divided_up(share, listed_panels), 0);
 
     const Halide::Var slot("slot");
     const Expr tokens = m.tokens(tile, block, head, batch);
     auto asked = [&]() -> Halide::FuncRef { return m.asked(slot, tile, block, head, batch); };
     asked() = 0;
     const auto ask = [&](const char *name, const Expr &width, const Expr &used, const auto &later) {
-        RDom lines(0, simplify((width + (elements - 1)) / elements), 0, all, name);
+        RDom lines(0, simplify(divided_up(width, elements)), 0, all, name);
         lines.where(lines.y < select(used, tokens, 0));
         Expr none = 0;
         for (const Halide::FuncRef &read :

@@ -203,7 +203,7 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
 
     const int vector = blocking.value_lanes;
     o.stored_value_dim =
-        is_const(padded_value_dim) ? padded_value_dim : Halide::Internal::simplify((padded_value_dim + vector - 1) / vector * vector);
+        is_const(padded_value_dim) ? padded_value_dim : Halide::Internal::simplify(divided_up(padded_value_dim, vector) * vector);
     o.value_lanes = can_prove(o.stored_value_dim % vector == 0) ? vector : blocking.value_step;
     // Where the caller's own are looked at, twice as many numbers of 16 bits are a vector.
     const bool half_as_wide = together > 1 && in.value.type().bits() == 16;

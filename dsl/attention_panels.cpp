@@ -85,8 +85,8 @@ Known known(const AttentionInputs &in, const Blocking &blocking, const KeyRanges
 Panels::Turned turned(const std::string &name, const AttentionInputs &in, const Blocking &blocking, const Func &tensor, const Expr &used) {
     const int width = Panels::Turned::width, at_once = Panels::Turned::at_once, step = width * at_once;
     const Expr keys = blocking.keys_of_panels(), known_keys = min(in.keys - block * blocking.keys_per_block, keys);
-    Panels::Turned t{Func(name + "_lines"), Func(name + "_rows"), RDom(0, width, 0, at_once, 0, (keys + step - 1) / step, name)};
-    t.keys.where(t.keys.z < select(used, (known_keys + step - 1) / step, 0));
+    Panels::Turned t{Func(name + "_lines"), Func(name + "_rows"), RDom(0, width, 0, at_once, 0, divided_up(keys, step), name)};
+    t.keys.where(t.keys.z < select(used, divided_up(known_keys, step), 0));
     Expr rectangle = t.keys.z * at_once + t.keys.y, slot = rectangle * width + t.keys.x;
     t.keys.where(slot < keys);
     Halide::Var which("rectangle");
@@ -102,9 +102,9 @@ Panels::Turned turned(const std::string &name, const AttentionInputs &in, const 
 Panels::Attending attending(const AttentionInputs &in, const Blocking &blocking) {
     const int vector = Panels::Attending::keys_at_once, per_word = Panels::Attending::rows_per_word;
     const Expr keys = blocking.keys_of_panels(), known_keys = min(in.keys - block * blocking.keys_per_block, keys);
-    Panels::Attending a{Func("attending"), RDom(0, vector, 0, (keys + vector - 1) / vector, "attending_keys"),
+    Panels::Attending a{Func("attending"), RDom(0, vector, 0, divided_up(keys, vector), "attending_keys"),
                         RDom(0, vector, "attending_tail")};
-    Expr used = in.use_attend != 0, vectors = select(known_keys < vector, 0, (known_keys + vector - 1) / vector);
+    Expr used = in.use_attend != 0, vectors = select(known_keys < vector, 0, divided_up(known_keys, vector));
     a.keys.where(a.keys.y < select(used, vectors, 0));
     a.tail.where(a.tail < select(used && known_keys < vector, known_keys, 0));
     // The last vector begins early enough to end with the keys.

@@ -67,7 +67,7 @@ AttentionWeights attention_weights(const AttentionInputs &in, const Func &lse, c
     // Parts, since a running sum of a million weights loses three digits.
     const int per_part = 256;
     const Halide::Var part("part");
-    w.keys_of_part = RDom(0, per_part, "keys_of_part"), w.parts = RDom(0, (in.keys + (per_part - 1)) / per_part, "parts");
+    w.keys_of_part = RDom(0, per_part, "keys_of_part"), w.parts = RDom(0, divided_up(in.keys, per_part), "parts");
     Expr key_of_part = part * per_part + w.keys_of_part;
     w.keys_of_part.where(key_of_part < in.keys);
     w.part_sum(token, part, head, batch) = 0.0f;

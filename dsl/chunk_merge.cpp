@@ -14,7 +14,7 @@ namespace {
 
 RDom all_chunks(const ChunkStates &states, const char *name) {
     if (states.at_once == 1) return RDom(0, states.count, name);
-    RDom chunks(0, states.at_once, 0, (states.count + states.at_once - 1) / states.at_once, name);
+    RDom chunks(0, states.at_once, 0, divided_up(states.count, states.at_once), name);
     if (states.first.defined()) chunks.where(chunks.y >= states.first / states.at_once && chunks.y <= states.last / states.at_once);
     return chunks;
 }

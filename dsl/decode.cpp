@@ -29,7 +29,7 @@ void declare_merged(Decode &d) {
     states.elements = {channel, vector}, states.rows = {row, head, batch};
     states.maximum = [&](const Expr &c) { return d.partial(int(Decode::header_maximum), 0, row, c, head, batch); };
     states.element = [&](const Expr &c) { return d.partial(channel, vector, row, c, head, batch); };
-    states.count = (d.inputs.keys + d.keys_per_chunk() - 1) / d.keys_per_chunk();
+    states.count = divided_up(d.inputs.keys, d.keys_per_chunk());
     states.base2_scale = base2_scale(d.inputs.temperature);
     const ChunkMerge m = merge_chunks(states);
     d.joint = m.joint, d.factor = m.factor, d.merged = m.merged, d.chunks = m.chunks, d.merges = m.merges;

@@ -9,6 +9,7 @@
 
 #include "dsl/attention.h"
 #include "dsl/axes.h"
+#include "dsl/numeric.h"
 #include "dsl/prefetch.h"
 
 namespace attune::dsl {
@@ -180,7 +181,7 @@ struct Decode {
     Halide::Func attention; // (dim, token, query head, batch)
     Halide::Func lse;       // (token, query head, batch)
 
-    Halide::Expr value_vectors() const { return (inputs.value_dim + blocking.lanes - 1) / blocking.lanes; }
+    Halide::Expr value_vectors() const { return divided_up(inputs.value_dim, blocking.lanes); }
     /** Channels that a lane of what is read of a key or a value holds. */
     int channels_per_lane() const { return products.pairs || by_words ? 2 : 1; }
     /** Vectors of channels that are made of whole vectors of what is read of a key, or of a value, that is so wide. */

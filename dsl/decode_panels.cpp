@@ -49,7 +49,7 @@ void declare_listed_panels(Decode &d) {
     auto at = [&](const Expr &s) -> Halide::FuncRef { return d.list(s, chunk, head, batch); };
     d.panels = RDom(0, 2, 0, panels, "panels");
     // Of the whole chunk all panels are listed; of others those that are reached, one after the other.
-    const Expr up_to_last = (d.end(head, batch) - chunk * keys_of_chunk + (keys - 1)) / keys;
+    const Expr up_to_last = divided_up(d.end(head, batch) - chunk * keys_of_chunk, keys);
     d.panels.where(d.panels.y < select(d.full(chunk, head, batch) != 0, 0, up_to_last));
     d.panels.where(d.reach(d.panels.y, chunk, head, batch) != 0);
     at(entry) = select(d.full(chunk, head, batch) == 0, 0, entry == 0, panels, entry - 1);
@@ -244,7 +244,7 @@ Expr slot_of(const Decode &d, const Expr &of_stream, const Expr &at_step) {
     return Halide::unsafe_promise_clamped(in_queue(d, of_stream, at_step).slot(d), 0, slots(d) - 1);
 }
 
-Expr steps(const Decode &d) { return (listed_count(d) + d.blocking.streams - 1) / d.blocking.streams; }
+Expr steps(const Decode &d) { return divided_up(listed_count(d), d.blocking.streams); }
 
 RDom steps_of(const Decode &d, const std::string &name, const Expr &used) {
     RDom r(0, d.blocking.streams, 0, d.steps_per_chunk(), name);

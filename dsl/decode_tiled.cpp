@@ -3,7 +3,6 @@
 
 #include "dsl/attention_parts.h"
 #include "dsl/axes.h"
-#include "dsl/displaced.h"
 #include "dsl/numeric.h"
 #include "dsl/prefetch.h"
 #include "dsl/words.h"

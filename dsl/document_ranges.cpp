@@ -1,6 +1,7 @@
 #include "dsl/document_ranges.h"
 
 #include "dsl/axes.h"
+#include "dsl/numeric.h"
 
 namespace attune::dsl {
 
@@ -29,7 +30,7 @@ Tuple joined(const Halide::FuncRef &so_far, const Expr &first, const Expr &last,
 
 void declare_keys(DocumentRanges &d, const DocumentIds &in, int lanes) {
     d.lane_keys = Func("lane_keys"), d.keys = Func("keys_of_range");
-    d.chunks = RDom(0, (in.keys + (lanes - 1)) / lanes, "chunks"), d.lanes = RDom(0, lanes, "lanes");
+    d.chunks = RDom(0, divided_up(in.keys, lanes), "chunks"), d.lanes = RDom(0, lanes, "lanes");
     const Expr token = d.chunks * lanes + lane, id = in.of_keys(min(token, in.keys - 1), batch);
     const Tuple ids = d.ids(range, batch), none(in.keys, -1, 0);
     const Expr is_theirs = token < in.keys && ids[0] <= id && id <= ids[1], is_the_one = is_theirs && ids[0] == ids[1];

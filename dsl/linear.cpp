@@ -1,6 +1,7 @@
 #include "dsl/linear.h"
 
 #include "dsl/axes.h"
+#include "dsl/numeric.h"
 #include "dsl/prefetch.h"
 
 namespace attune::dsl {
@@ -48,7 +49,7 @@ private:
     void sums() {
         const int parts = l.parts_of_word(), words = l.words_per_block();
         const int terms_per_word = l.pairs() ? 2 : 1;
-        Expr all_words = (in.terms + terms_per_word - 1) / terms_per_word;
+        Expr all_words = divided_up(in.terms, terms_per_word);
         auto packed = [&](const Expr &at) { return in.weight(lane, at, which, clamp(panel, 0, in.panels - 1)); };
         auto part_of = [&](const Expr &packed_word) {
             if (parts == 1) return packed_word;
@@ -67,7 +68,7 @@ private:
         l.fed(lane, part, word, which, panel, block) =
             l.blocking.words_ahead > 0 ? with_prefetch(now, later, Halide::Internal::const_true(), l.blocking.nearness) : now;
 
-        l.blocks = Halide::RDom(0, (all_words + words - 1) / words, "blocks");
+        l.blocks = Halide::RDom(0, divided_up(all_words, words), "blocks");
         l.in_block = Halide::RDom(0, parts, 0, words, "in_block");
         l.in_block.where(l.in_block.y < all_words - block * words);
         Expr x = l.operand(l.in_block.y * parts + l.in_block.x, row, tile, block);

@@ -83,7 +83,7 @@ struct RotaryRows {
     RotaryTurn turn_by(const RotaryShape::Vectors &by, const Expr &taken, Func output) const {
         const int lanes = by.lanes;
         const bool passes = by.passes;
-        const Expr vectors = (pairs + lanes - 1) / lanes, two = 2 * lanes, vectors_passed = (passed() + two - 1) / two;
+        const Expr vectors = divided_up(pairs, lanes), two = 2 * lanes, vectors_passed = divided_up(passed(), two);
         const Expr most = passes ? channels : vectors, once = is_const_one(taken) ? Expr(1) : select(taken, 1, 0);
         RDom rows(0, 2, 0, lanes, 0, most, 0, passes ? 2 : 1, 0, once, "pairs");
         RotaryTurn t{lanes, Func("turned"), rows[0], rows[1], rows[2], rows[3], rows[4]};

@@ -75,10 +75,6 @@ Expr part_of_float(const Expr &x, int which) {
     return which == 1 ? next : strict_subtract(rest, next);
 }
 
-Expr add_pair_product(const Expr &sum, const Expr &a, const Expr &b) {
-    return sum + bfloat16_of_words(a, 0) * bfloat16_of_words(b, 0) + bfloat16_of_words(a, 1) * bfloat16_of_words(b, 1);
-}
-
 Expr Products::pack(const Term &term) const {
     if (!pairs) return term(0);
     return (bits_of(term(0)) >> 16) | upper_half(bits_of(term(1)));

@@ -44,15 +44,12 @@ Halide::Expr cut_to_bfloat16(const Halide::Expr &x);
  * and the others are NaN, of NaN one or more are. Digits below 2^-126 may count as 0, as tiles and instructions for bf16 have it. */
 Halide::Expr part_of_float(const Halide::Expr &x, int which);
 
-/** sum + a0 b0 + a1 b1 for two pairs of bf16, in f32: what one instruction does where there is one. */
-Halide::Expr add_pair_product(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b);
-
 struct Products {
     using Add = std::function<Halide::Expr(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b)>;
     using Term = std::function<Halide::Expr(int)>;
 
     bool pairs = false;  // operands are pairs of bf16, or of parts of f32 that are numbers of it
-    Add add_pair;        // as add_pair_product
+    Add add_pair;        // sum + a0 b0 + a1 b1 for two pairs of bf16, in f32, by an instruction of the machine
     int multiple = 1;    // what is packed comes in multiples of so many, with zeros past the last term
     Add add_single = {}; // sum + a b, if not as the compiler sees fit: in such an order, and so rounded, as it is written
     // With pairs: each number is the sum of so many of bf16, by part_of_float(): of f32 three, and a product of two is the sum of six of

@@ -6,6 +6,7 @@
 #include <Halide.h>
 
 #include "dsl/axes.h"
+#include "dsl/numeric.h"
 
 namespace attune::dsl {
 
@@ -33,7 +34,7 @@ inline std::vector<RowChunk> row_chunks(const Halide::Expr &extent, int lanes, i
         return {{all, all, always}};
     }
     if (vector == 0) {
-        const RDom all(0, (extent + lanes - 1) / lanes, "chunks");
+        const RDom all(0, divided_up(extent, lanes), "chunks");
         const Expr at = all * lanes + lane;
         return {{all, min(likely(at), extent - 1), likely(at < extent)}};
     }

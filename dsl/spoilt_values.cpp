@@ -1,7 +1,5 @@
 #include "dsl/spoilt_values.h"
 
-#include "dsl/warp.h"
-
 namespace attune::dsl {
 
 using Halide::Expr;

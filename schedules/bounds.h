@@ -15,7 +15,4 @@ inline void only_one(Halide::Func f, const std::vector<Halide::Var> &axes) {
             if (own.name() == axis.name()) f.bound_extent(own, 1);
 }
 
-/** a / b, rounded up. */
-inline Halide::Expr divided_up(const Halide::Expr &a, const Halide::Expr &b) { return (a + b - 1) / b; }
-
 } // namespace attune::schedules

@@ -1,5 +1,6 @@
 // Materialized attention for x86: all scores of a head in memory, the textbook way. The base line that others are measured against.
 #include "dsl/axes.h"
+#include "dsl/numeric.h"
 #include "schedules/bounds.h"
 #include "schedules/schedules.h"
 #include "schedules/x86/loops.h"
@@ -70,7 +71,7 @@ void softmax_and_output(const dsl::Attention &a, int lanes) {
 dsl::Blocking materialized_blocking(const Machine &machine, int head_dim, const Halide::Expr &keys) {
     dsl::Blocking blocking = flash_blocking(machine, head_dim, keys);
     blocking.tiles_per_task = 1;
-    blocking.keys_per_block = (keys + blocking.keys_per_panel - 1) / blocking.keys_per_panel * blocking.keys_per_panel;
+    blocking.keys_per_block = dsl::divided_up(keys, blocking.keys_per_panel) * blocking.keys_per_panel;
     blocking.value_step = blocking.value_lanes = 1;
     blocking.products = {}, blocking.rounding = {};
     blocking.side_outputs = blocking.asks_ahead = blocking.maxima_with_scores = blocking.sums_with_weights = false;

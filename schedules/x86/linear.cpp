@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "dsl/axes.h"
+#include "dsl/numeric.h"
 #include "schedules/bounds.h"
 #include "schedules/schedules.h"
 #include "schedules/x86/sixteen_bits.h"
@@ -9,6 +10,7 @@
 namespace attune::schedules::x86 {
 
 using namespace dsl::axes;
+using dsl::divided_up;
 using Halide::Expr;
 using Halide::Func;
 using Halide::TailStrategy;

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "dsl/axes.h"
-#include "schedules/bounds.h"
+#include "dsl/numeric.h"
 #include "schedules/schedules.h"
 #include "schedules/x86/sixteen_bits.h"
 #include "schedules/x86/stream_stores.h"
@@ -10,6 +10,7 @@
 namespace attune::schedules::x86 {
 
 using namespace dsl::axes;
+using dsl::divided_up;
 using Halide::Func;
 using Halide::RVar;
 using Halide::TailStrategy;
@@ -31,7 +32,7 @@ int tokens_per_streamed_task(const Halide::Type &type) { return type.bytes() == 
 // Shorter vectors are for the few that turn few pairs.
 constexpr int least_lanes_streamed = 16;
 
-const Var part{"part"}, head_group{"head_group"}, task{"task"}, step{"step"}, lane{"lane"};
+const Var head_group{"head_group"};
 
 // The branches of a stage whose rows go past the caches by parts, where they lie one after the other in x and the output alike.
 void stream_parts_of_heads(Halide::Stage turn, const dsl::Rotary &r, const dsl::RotaryTurn &t) {
@@ -85,7 +86,7 @@ dsl::RotaryShape rotary_shape(const Machine &machine, int, const Halide::Expr &)
     dsl::RotaryShape shape{{{most, rounding(machine, most), false}}};
     // Two registers of bf16 take as many operations to pack as one, but pairs that don't fill them would be turned twice: of 64, 128 and
     // 256 channels rows take 0.92, 0.98 and 0.95 of the time on Emerald Rapids, of 80 and 96 they would take 1.03 and 1.04 to 1.1.
-    if (machine.elements.is_bfloat() && machine.float_lanes == 16 && most < two_registers)
+    if (machine.elements.is_bfloat() && machine.avx512 && most < two_registers)
         shape.vectors.insert(shape.vectors.begin(), {two_registers, rounding(machine, two_registers), false, true});
     for (int lanes = most; lanes >= std::max(4, machine.float_lanes / 2); lanes /= 2)
         shape.vectors.push_back({lanes, rounding(machine, lanes)});
