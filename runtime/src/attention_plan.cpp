@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "attention_checks.h"
+#include "attention_tasks.h"
 #include "attention_texts.h"
 #include "cpu.h"
 #include "error.h"
@@ -46,11 +47,9 @@ Status check_kernel_width(const char *name, int32_t compiled, int64_t wanted) {
 constexpr int64_t most_queries_by_vectors = 8, most_queries_by_tiles = 16, always_decoded_queries = 2, least_keys_per_query = 8;
 
 int64_t most_decoded_queries(const attune_kernel &kernel, const attune_attention_plan &plan) {
-    // What declare_tiled() of dsl/decode_tiled.cpp makes of a tile's size: where it is another, decoding is slower than it might be.
-    constexpr int64_t key_channels_of_tiles = 32, value_channels_of_tiles = 64;
     const bool by_tiles = kernel.dtype == ATTUNE_BF16 && kernel.cache_dtype != ATTUNE_I8 && cpu_class() == CpuClass::avx512_amx &&
-                          std::strstr(kernel.targets, "-avx512_sapphirerapids") && plan.head_dim % key_channels_of_tiles == 0 &&
-                          plan.value_dim % value_channels_of_tiles == 0;
+                          std::strstr(kernel.targets, "-avx512_sapphirerapids") && plan.head_dim % key_channels_of_decode_tiles == 0 &&
+                          plan.value_dim % value_channels_of_decode_tiles == 0;
     return by_tiles ? most_queries_by_tiles : most_queries_by_vectors;
 }
 

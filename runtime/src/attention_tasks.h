@@ -19,6 +19,9 @@ struct AttentionWork {
 
 inline constexpr int64_t most_tiles_of_attention_task = 32;
 
+/** Channels of keys, and of values, in multiples of which the schedule `decode` multiplies tiles (AMX). */
+inline constexpr int64_t key_channels_of_decode_tiles = 32, value_channels_of_decode_tiles = 64;
+
 /** Queries of a tile of the schedule `flash`, as schedules/tuned has them, of a kernel for that head size (0: any). */
 inline int64_t attention_rows_per_tile(CpuClass cpu, int64_t head_dim) {
     if (cpu == CpuClass::x86_64) return 8;

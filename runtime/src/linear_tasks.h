@@ -5,8 +5,12 @@
 #include <cstdint>
 
 #include "divided_up.h"
+#include "linear_weights.h"
 
 namespace attune::runtime {
+
+/** Rows of a tile of the schedule `tiles`, or of two. */
+inline constexpr int64_t rows_per_linear_tile = 12;
 
 struct LinearTask {
     int32_t rows, columns; // at most
@@ -16,7 +20,7 @@ struct LinearTask {
  * while weights stream by, and up to 4096 columns, for which rows are copied once. Where that makes fewer than there are threads, they are
  * of fewer rows, down to 24, and then of fewer columns, down to 128. No number changes by it. */
 inline LinearTask linear_task(int64_t rows, int64_t columns, int32_t threads) {
-    constexpr int64_t rows_per_tile = 12, columns_per_panel = 32; // tiles of all kernels, or two of them
+    constexpr int64_t rows_per_tile = rows_per_linear_tile, columns_per_panel = PackedWeights::panel_columns;
     constexpr int64_t most_tiles = 12, least_tiles = 2, most_panels = 128, least_panels = 4;
     const int64_t tiles = divided_up(rows, rows_per_tile), panels = divided_up(columns, columns_per_panel);
     const int64_t all = tiles * divided_up(panels, most_panels);

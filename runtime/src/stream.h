@@ -12,9 +12,9 @@ struct Streamed {
     int64_t others = 0; // bytes that line has before the stream's first
 };
 
-constexpr int64_t bytes_per_line = 64;
+constexpr int64_t bytes_per_line = 64, bytes_before_stream = 2 * bytes_per_line;
 
-inline Streamed &streamed_from(char *from) { return *reinterpret_cast<Streamed *>(from - 2 * bytes_per_line); }
+inline Streamed &streamed_from(char *from) { return *reinterpret_cast<Streamed *>(from - bytes_before_stream); }
 inline int64_t into_line(const char *address) { return static_cast<int64_t>(reinterpret_cast<uintptr_t>(address) % bytes_per_line); }
 
 inline void ask_for(const char *next, bool next_is_far, int64_t at) {

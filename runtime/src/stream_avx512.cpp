@@ -4,10 +4,12 @@
 
 namespace {
 
+using attune::runtime::bytes_per_line; // a vector
+
 __m512i line_at(const char *from) { return _mm512_loadu_si512(from); }
 void stream_line(char *to, const __m512i &line) { _mm512_stream_si512(reinterpret_cast<__m512i *>(to), line); }
 void store_bytes(char *to, const __m512i &line, int64_t begin, int64_t end) {
-    _mm512_mask_storeu_epi8(to, ~uint64_t{0} << begin & ~uint64_t{0} >> (64 - end), line);
+    _mm512_mask_storeu_epi8(to, ~uint64_t{0} << begin & ~uint64_t{0} >> (bytes_per_line - end), line);
 }
 
 /** The line that begins so many bytes before a vector, made of that and the one before: a load that spans two stores would wait until both
@@ -15,15 +17,15 @@ void store_bytes(char *to, const __m512i &line, int64_t begin, int64_t end) {
 template <typename Element> class JoinVectors {
 public:
     explicit JoinVectors(int64_t bytes_before) {
-        constexpr int64_t count = 64 / sizeof(Element);
-        alignas(64) Element places[count];
+        constexpr int64_t count = bytes_per_line / int64_t{sizeof(Element)};
+        alignas(bytes_per_line) Element places[count];
         for (int64_t i = 0; i < count; ++i)
             places[i] = static_cast<Element>(count - bytes_before / static_cast<int64_t>(sizeof(Element)) + i);
         elements = _mm512_load_si512(places);
     }
     __m512i operator()(const char *vector) const {
-        if (sizeof(Element) == 4) return _mm512_permutex2var_epi32(line_at(vector - 64), elements, line_at(vector));
-        return _mm512_permutex2var_epi16(line_at(vector - 64), elements, line_at(vector));
+        if (sizeof(Element) == 4) return _mm512_permutex2var_epi32(line_at(vector - bytes_per_line), elements, line_at(vector));
+        return _mm512_permutex2var_epi16(line_at(vector - bytes_per_line), elements, line_at(vector));
     }
 
 private:
@@ -34,9 +36,10 @@ struct Lines {
     void stream(char *to, const char *from) const { stream_line(to, line_at(from)); }
     void store(char *to, const char *from, int64_t begin, int64_t end) const { store_bytes(to, line_at(from), begin, end); }
     void keep(char *from, int64_t bytes) const {
-        const int64_t past = bytes % 64; // whole vectors
+        const int64_t past = bytes % bytes_per_line; // whole vectors
         const char *last = from + (bytes - past);
-        _mm512_storeu_si512(from - 64, past == 0 ? line_at(last - 64) : JoinVectors<uint16_t>(64 - past)(last));
+        _mm512_storeu_si512(from - bytes_per_line,
+                            past == 0 ? line_at(last - bytes_per_line) : JoinVectors<uint16_t>(bytes_per_line - past)(last));
     }
 };
 
@@ -66,7 +69,7 @@ private:
 } // namespace
 
 extern "C" int attune_stream_avx512(char *to, char *from, int64_t bytes, const char *next, int next_is_far) {
-    const bool are_lines = (reinterpret_cast<uintptr_t>(to) | static_cast<uint64_t>(bytes)) % 64 == 0;
+    const bool are_lines = (reinterpret_cast<uintptr_t>(to) | static_cast<uint64_t>(bytes)) % bytes_per_line == 0;
     if (are_lines)
         attune::runtime::stream_lines(to, from, 0, bytes, next, next_is_far != 0, Lines());
     else

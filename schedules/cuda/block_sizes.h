@@ -9,11 +9,6 @@ struct CudaBlock {
     int queries, keys;
 };
 
-/** Whether schedules for tensor cores have kernels of this width. */
-constexpr bool fits_tensor_cores(int64_t head_dim) {
-    return head_dim == 64 || head_dim == 96 || head_dim == 128 || head_dim == 192 || head_dim == 256;
-}
-
 /** By the width of the kernel; 0 is any. */
 constexpr CudaBlock simt_block(int head_dim) { return {head_dim == 64 || head_dim == 128 ? 64 : 32, 64}; }
 constexpr CudaBlock mma_block(int head_dim) { return {head_dim > 128 ? 64 : 128, head_dim > 192 ? 16 : 32}; }

@@ -29,8 +29,8 @@ constexpr int bytes_per_run = 1024, most_bytes_per_row = 4096, bytes_ahead_once 
 // rows begin within lines, the first level is faster all the same.) Measured on Zen 4, with 32 KiB.
 constexpr int most_bytes_near = 8192;
 
-// Beside what is streamed, its buffer has two lines before it, as the runtime's Streamed says, and what vectors may reach behind.
-constexpr int bytes_before = 2 * bytes_per_line, bytes_beside = bytes_before + most_bytes_whole;
+// Beside what is streamed, its buffer has what comes before it, and what vectors may reach behind.
+constexpr int bytes_beside = bytes_before_stream + most_bytes_whole;
 
 // A part is short, so that few instructions lie between what the next one reads and this one, and its rows may begin within a line: it is
 // stored to one page, since a store that spans two takes hundreds of cycles.
@@ -239,7 +239,7 @@ private:
             return For::make(scratch + ".turn", 0, in_turn ? most_in_turn : 1, ForType::Serial, Halide::Partition::Never,
                              Halide::DeviceAPI::None, of_one);
         };
-        const Expr before = bytes_before / element.bytes();
+        const Expr before = bytes_before_stream / element.bytes();
         const Expr on_page = Halide::reinterpret<uint64_t>(Variable::make(Halide::Handle(), scratch)) % Expr(uint64_t(bytes_per_page));
         const Expr left = bytes_per_page - Halide::cast<int>(on_page);
         int bytes = most_elements(*largest) * element.bytes() + bytes_beside;

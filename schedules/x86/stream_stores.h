@@ -6,9 +6,13 @@
 
 #include <Halide.h>
 
+#include "dsl/prefetch.h"
 #include "schedules/machine.h"
 
 namespace attune::schedules::x86 {
+
+/** What a stream needs before the buffer that it goes on from, for what the runtime keeps of it: two lines. */
+constexpr int bytes_before_stream = 2 * dsl::bytes_per_line;
 
 /** Cuts the innermost axis of a stage into runs that go past the caches, of vectors of so many lanes. */
 void stream_runs(Halide::Stage stage, const Halide::Var &along, int lanes, const Halide::Type &type);

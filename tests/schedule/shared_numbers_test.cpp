@@ -5,8 +5,12 @@
 #include "dsl/activation.h"
 #include "dsl/attention_weights.h"
 #include "dsl/frequency.h"
+#include "dsl/linear.h"
 #include "runtime/src/attention_tasks.h"
-#include "schedules/machine.h"
+#include "runtime/src/linear_tasks.h"
+#include "runtime/src/stream.h"
+#include "schedules/table.h"
+#include "schedules/x86/stream_stores.h"
 #include "text/position.h"
 
 namespace attune::test {
@@ -26,15 +30,22 @@ constexpr bool alike(dsl::WeightsStage ours, attune_score_stage theirs) { return
 static_assert(alike(dsl::WeightsStage::scaled, ATTUNE_SCORES_SCALED) && alike(dsl::WeightsStage::capped, ATTUNE_SCORES_CAPPED) &&
               alike(dsl::WeightsStage::masked, ATTUNE_SCORES_MASKED));
 
-// The runtime shares queries among threads by tiles, so it knows how many a tile has.
-TEST(SharedNumbers, TilesOfAttentionAreAsLargeAsTheRuntimeTakesThemToBe) {
-    using runtime::CpuClass;
+static_assert(dsl::packed_weight::panel_columns == runtime::PackedWeights::panel_columns);
+
+static_assert(schedules::x86::bytes_before_stream == runtime::bytes_before_stream);
+
+using runtime::CpuClass;
+
+std::vector<std::pair<CpuClass, std::string>> cpu_classes() {
     const std::string plain = "x86-64-linux", avx2 = plain + "-sse41-avx-f16c-fma-avx2", avx512 = avx2 + "-avx512-avx512_skylake";
     const std::string amx = avx512 + "-avx512_cannonlake-avx512_sapphirerapids", bf16 = avx512 + "-avx512_cannonlake-avx512_zen4";
-    const std::pair<CpuClass, std::string> classes[] = {{CpuClass::x86_64, plain},     {CpuClass::avx2, avx2},
-                                                        {CpuClass::avx512, avx512},    {CpuClass::avx512_amx, amx},
-                                                        {CpuClass::avx512_bf16, bf16}, {CpuClass::avx512_zen5, bf16 + "-avx512_zen5"}};
-    for (const auto &[cpu, target] : classes)
+    return {{CpuClass::x86_64, plain},   {CpuClass::avx2, avx2},        {CpuClass::avx512, avx512},
+            {CpuClass::avx512_amx, amx}, {CpuClass::avx512_bf16, bf16}, {CpuClass::avx512_zen5, bf16 + "-avx512_zen5"}};
+}
+
+// The runtime shares queries among threads by tiles, so it knows how many a tile has.
+TEST(SharedNumbers, TilesOfAttentionAreAsLargeAsTheRuntimeTakesThemToBe) {
+    for (const auto &[cpu, target] : cpu_classes())
         for (const Halide::Type type : {Halide::Type(Halide::Float(32)), Halide::Float(16), Halide::BFloat(16)})
             for (const int head_dim : {0, 64, 80, 128}) {
                 SCOPED_TRACE(target + " " + std::to_string(head_dim));
@@ -44,6 +55,35 @@ TEST(SharedNumbers, TilesOfAttentionAreAsLargeAsTheRuntimeTakesThemToBe) {
                 EXPECT_EQ(tiles.rows_per_tile, runtime::attention_rows_per_tile(cpu, head_dim));
                 EXPECT_EQ(tiles.tiles_per_task, runtime::most_tiles_of_attention_task);
             }
+}
+
+TEST(SharedNumbers, TilesOfLinearLayersDivideTheRowsThatTheRuntimeShares) {
+    const schedules::LinearSchedule *tiles = schedules::find(schedules::linear_schedules(), "tiles", "x86");
+    ASSERT_TRUE(tiles);
+    for (const auto &[cpu, target] : cpu_classes())
+        for (const Halide::Type type : {Halide::Type(Halide::Float(32)), Halide::BFloat(16)}) {
+            SCOPED_TRACE(target);
+            const int rows = tiles->shape(schedules::machine(Halide::Target(target), type), 0, 100).rows_per_tile;
+            EXPECT_EQ(runtime::rows_per_linear_tile % rows, 0) << rows;
+        }
+}
+
+// The plan decodes more queries where the kernel will multiply tiles, which it does for widths that fill them.
+TEST(SharedNumbers, TilesOfDecodingAreAsWideAsThePlanTakesThemToBe) {
+    const schedules::DecodeSchedule *decode = schedules::find(schedules::decode_schedules(), "decode", "x86");
+    ASSERT_TRUE(decode);
+    dsl::AttentionInputs inputs;
+    inputs.pages.key = Halide::Func("keys");
+    inputs.pages.key(Halide::Var("dim")) = Halide::cast(Halide::BFloat(16), 0.0f);
+    inputs.value_dim = 128;
+    for (const auto &[cpu, target] : cpu_classes()) {
+        SCOPED_TRACE(target);
+        const auto tiles = decode->shape(schedules::machine(Halide::Target(target), Halide::BFloat(16)), 128, inputs).tiles;
+        EXPECT_EQ(tiles.size > 0, cpu == CpuClass::avx512_amx);
+        if (tiles.size == 0) continue;
+        EXPECT_EQ(tiles.products.depth() * tiles.size, runtime::key_channels_of_decode_tiles);
+        EXPECT_EQ(tiles.vectors_at_once * tiles.size, runtime::value_channels_of_decode_tiles);
+    }
 }
 
 } // namespace
