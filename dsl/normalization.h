@@ -21,13 +21,17 @@ struct NormInputs {
     Halide::Type type; // of y
 };
 
-/** A row's statistics are taken in f32; those of layer norm in two passes, so that a large mean costs no digits. */
+/** A row's statistics are taken in f32; those of layer norm in two passes, so that a large mean costs no digits, of which the second
+ * corrects the mean of rows of f32 (the corrected two-pass algorithm of Chan, Golub and LeVeque, "Algorithms for Computing the Sample
+ * Variance", The American Statistician 37, 1983, eq. 1.7). */
 struct Norm {
     NormKind kind;
     Halide::Func lane_sum;        // (lane, row): of the channels c = lane (mod lanes); layer alone
     Halide::Func sum;             // (row); layer alone
-    Halide::Func lane_squares;    // (lane, row): of x - mean
+    Halide::Func lane_squares;    // (lane, row): of x - mean; of layer norm of f32 a Tuple of that, and the sum of x - mean
     Halide::Func squares;         // (row): their sum
+    Halide::Func deviations;      // (row): the sum of x - mean; layer norm of f32 alone
+    Halide::Func statistics;      // (row): a Tuple of the mean, and 1 / sqrt(variance + epsilon); likewise
     Halide::Func y;               // (channel, row)
     std::vector<RowChunk> chunks; // over the channels, `lanes` at a time: the stages of lane_sum and lane_squares
     Halide::RDom lanes;

@@ -86,6 +86,7 @@ void reference_merge(const dsl::Merge &m, const Machine &) { compute_all_at_root
 void reference_norm(const dsl::Norm &n, const Machine &) {
     compute_all_at_root({n.lane_squares, n.squares});
     if (n.kind == dsl::NormKind::layer) compute_all_at_root({n.lane_sum, n.sum});
+    if (n.deviations.defined()) compute_all_at_root({n.deviations});
 }
 
 void reference_slopes(const dsl::AlibiSlopes &, const Machine &) {}

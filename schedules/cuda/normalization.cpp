@@ -21,6 +21,7 @@ void simt_norm(const dsl::Norm &n, const Machine &) {
         keep_in_registers(n.lane_sum, n.chunks.front().steps, block, block_a_row), reduce_over_threads(n.sum, n.lanes, block, block_a_row);
     keep_in_registers(n.lane_squares, n.chunks.front().steps, block, block_a_row),
         reduce_over_threads(n.squares, n.lanes, block, block_a_row);
+    if (n.deviations.defined()) reduce_over_threads(n.deviations, n.lanes, block, block_a_row);
 }
 
 void simt_row_sum(const dsl::RowSum &s, const Machine &) {

@@ -1,7 +1,4 @@
 // Norms for x86: in vectors along rows, short ones side by side.
-#include <utility>
-#include <vector>
-
 #include "dsl/axes.h"
 #include "schedules/schedules.h"
 #include "schedules/x86/loops.h"
@@ -51,13 +48,21 @@ void vectorized_norm(const dsl::Norm &n, const Machine &machine) {
         groups.vectorize(channel, stored, TailStrategy::GuardWithIf);
     }
     y.vectorize(channel, stored, TailStrategy::GuardWithIf);
-    std::vector<std::pair<Func, Func>> sums = {{n.lane_squares, n.squares}};
-    if (n.kind == dsl::NormKind::layer) sums.emplace_back(n.lane_sum, n.sum);
-    for (auto [partial, total] : sums) {
+    const auto of_rows = [&](Func f) { f.compute_at(y, group).hoist_storage(y, task).bound_storage(row, together); }; // on the stack
+    const auto by_lane = [&](Func partial, const Func &total) {
         partial.compute_at(total, row).bound_extent(lane, 4 * lanes).vectorize(lane, lanes).unroll(lane);
         by_chunks(partial, n.chunks, lanes);
-        total.compute_at(y, group).hoist_storage(y, task).bound_storage(row, together); // on the stack
-        total.update().atomic().vectorize(n.lanes, 4 * lanes);
+    };
+    const auto over_lanes = [&](Func total) { total.update().atomic().vectorize(n.lanes, 4 * lanes); };
+    if (n.kind == dsl::NormKind::layer) of_rows(n.sum), by_lane(n.lane_sum, n.sum), over_lanes(n.sum);
+    if (!n.statistics.defined()) {
+        of_rows(n.squares), by_lane(n.lane_squares, n.squares), over_lanes(n.squares);
+        return;
+    }
+    of_rows(n.statistics), by_lane(n.lane_squares, n.statistics);
+    for (Func total : {n.squares, n.deviations}) {
+        total.compute_at(n.statistics, row);
+        over_lanes(total);
     }
 }
 

@@ -84,6 +84,35 @@ TEST_P(NormKernels, AnyWidthWithResidual) {
         }
 }
 
+// Whose mean, rounded, is some ulps off: nothing but that would be left of a row of the same numbers.
+TEST_P(NormKernels, RowsOfTheSameNumbersHaveNoDeviations) {
+    if (!centred()) GTEST_SKIP() << "of layer norm";
+    for (int64_t channels : {768, 4096, 5120})
+        for (double number : {1000.1, -100.3, 0.7}) {
+            SCOPED_TRACE(std::to_string(channels) + " times " + std::to_string(number));
+            TypedTensor x(type(), {3, channels}), y(type(), {3, channels});
+            const TypedTensor b = normal(ATTUNE_F32, {channels});
+            for_each_index({3, channels}, [&](const Extents &index) { x.set(index, number); });
+            const TensorView bias = b.view();
+            NormOptions options;
+            options.bias = &bias;
+            ASSERT_TRUE(run(x, y, options).ok());
+            for_each_index({3, channels}, [&](const Extents &index) {
+                ASSERT_EQ(y.get(index), round_to(type(), static_cast<float>(b.get({index[1]})))) << "channel " << index[1];
+            });
+        }
+}
+
+TEST_P(NormKernels, SmallDeviationsFromALargeMean) {
+    if (!centred() || type() != ATTUNE_F32) GTEST_SKIP() << "of layer norm, in f32";
+    const int64_t channels = 4096;
+    TypedTensor x(type(), {2, channels}), y(type(), {2, channels});
+    for_each_index({2, channels}, [&](const Extents &index) { x.set(index, static_cast<float>(random.normal(0.01, 1000))); });
+    ASSERT_TRUE(run(x, y, {}).ok());
+    const std::vector<double> ones(channels, 1), zeros(channels, 0), want = exact(x.values(), channels, ones, zeros, 1e-5);
+    EXPECT_TRUE(agrees(y.values(), want, {0.0062, 0, 0})); // an ulp of 1000 is 0.0061 of the deviation
+}
+
 TEST_P(NormKernels, InPlaceForAnyNumberOfThreads) {
     const TypedTensor x = normal(type(), {40, 100}), y(type(), {40, 100});
     ASSERT_TRUE(run(x, y, {}).ok());
