@@ -32,12 +32,18 @@ int64_t cache_capacity(const attune_cache &cache) { return cache.k.extent[2] * (
 int64_t cache_keys(const attune_cache &cache) { return cache_capacity(cache) * (cache.ring ? 2 : 1); }
 
 Status RunCache::fill(const attune_attention_args &args, const AttentionShape &s) {
-    args_ = args;
+    args_ = args, given_offsets_ = args.offsets;
     if (!args.cache) return {};
     const auto count = static_cast<size_t>(s.batch);
     if (!lengths_.allocate(count) || !offsets_.allocate(count) || !shifted_.allocate(count))
         return out_of_memory("the numbers of a cache", int64_t{3} * 8 * s.batch);
     return fill_numbers(s);
+}
+
+attune_attention_args RunCache::with_given_tensors() const {
+    attune_attention_args args = args_;
+    args.offsets = given_offsets_;
+    return args;
 }
 
 Status RunCache::fill_numbers(const AttentionShape &s) {
@@ -72,10 +78,11 @@ Status RunCache::check_ring(const MaskProgram &program, const AttentionShape &s,
         input.offset = offsets_.data()[b], input.params = args_.params;
         FirstKey first = {};
         ATTUNE_TRY(find_first_key(program, input, call, first));
-        ATTUNE_REQUIRE(first.key >= left,
-                       "query {} of batch item {} attends to token {}; the ring of {} tokens has {} to {} left; with {} new tokens, "
-                       "a mask window(W, 0) needs a ring of W + {}",
-                       first.row, b, first.key, capacity, left, tokens - 1, s.new_keys, s.new_keys);
+        ATTUNE_REQUIRE(
+            first.key >= left,
+            "query {} of batch item {} attends to token {}; the ring of {} tokens has {} to {} left; for these {} queries and {} "
+            "new tokens it must be one of {} tokens or more",
+            first.row, b, first.key, capacity, left, tokens - 1, s.queries, s.new_keys, tokens - first.key);
     }
     return {};
 }

@@ -134,9 +134,8 @@ TEST_P(CacheSteps, ARingForgetsNothingThatItsMasksNeed) {
     cache.draw(2, 2); // the first of them would attend to the 16 tokens before it, one of which the second replaces
     const CacheStep refused = cache.step();
     EXPECT_EQ(refused.status.code, ATTUNE_INVALID_ARGUMENT);
-    EXPECT_NE(refused.status.message.find("query 0 of batch item 0 attends to token 25; the ring of 16 tokens has 26 to 41 left"),
-              std::string::npos)
-        << refused.status.message;
+    EXPECT_EQ(refused.status.message, "query 0 of batch item 0 attends to token 25; the ring of 16 tokens has 26 to 41 left; for these 2 "
+                                      "queries and 2 new tokens it must be one of 17 tokens or more");
     EXPECT_TRUE(refused.lse.untouched());
     cache.expect_cache_holds_the_record();
 }
