@@ -23,12 +23,14 @@ int64_t floor_mod(int64_t a, int64_t positive) {
     return rest < 0 ? rest + positive : rest;
 }
 
-/** The key position of the query. */
-int64_t position_of(const MaskNode &term, const MaskCell &cell) {
-    if (term.alignment == Alignment::top_left) return cell.query;
-    if (term.alignment == Alignment::bottom_right) return cell.query + cell.keys - cell.queries;
-    return saturated_sum(cell.query, cell.offset);
+/** The key position of query 0. */
+int64_t first_position(const MaskNode &term, const MaskCell &cell) {
+    if (term.alignment == Alignment::top_left) return 0;
+    return term.alignment == Alignment::bottom_right ? cell.keys - cell.queries : cell.offset;
 }
+
+/** The key position of the query. */
+int64_t position_of(const MaskNode &term, const MaskCell &cell) { return saturated_sum(cell.query, first_position(term, cell)); }
 
 template <typename Allows> void fill(const MaskCell &cell, int64_t count, uint8_t *result, const Allows &allows) {
     for (int64_t i = 0; i < count; ++i)
@@ -47,7 +49,9 @@ void fill_window(const MaskNode &term, const MaskCell &cell, int64_t count, uint
 }
 
 void fill_dilated(const MaskNode &term, const MaskCell &cell, int64_t count, uint8_t *result) {
-    const int64_t step = value_of(term.numbers[0], cell), rest = floor_mod(position_of(term, cell), step);
+    const int64_t step = value_of(term.numbers[0], cell), to_query = floor_mod(cell.query, step);
+    // Not of the position, which may be more than 64 bits hold.
+    const int64_t rest = floor_mod(to_query - (step - floor_mod(first_position(term, cell), step)), step);
     fill(cell, count, result, [=](int64_t key) { return floor_mod(key, step) == rest; });
 }
 

@@ -8,6 +8,7 @@ namespace attune::runtime {
 
 namespace {
 
+using text::Alignment;
 using text::compiled_reach;
 using text::MaskKind;
 using text::MaskNode;
@@ -40,7 +41,8 @@ int64_t period_of_dilations(const PlanMask &mask, const int32_t *params) {
     int64_t period = 1;
     for_each_number(mask.mask.root, [&](const MaskNode &term, const Number &number) {
         const int64_t dilation = value_of(number, params);
-        if (term.kind != MaskKind::dilated || period == 0) return;
+        // What names an alignment doesn't move with the offset.
+        if (term.kind != MaskKind::dilated || term.alignment != Alignment::unnamed || period == 0) return;
         const int64_t factor = dilation / std::gcd(period, dilation);
         period = factor <= INT32_MAX / period ? period * factor : 0;
     });

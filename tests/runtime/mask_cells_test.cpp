@@ -33,5 +33,24 @@ TEST(MaskCells, HoldWhatTheMaskSays) {
     }
 }
 
+// Queries then stand at positions that 64 bits don't hold.
+TEST(MaskCells, DilationsKeepTheirPhaseAtTheFarthestOffsets) {
+    constexpr int64_t queries = 5, keys = 7, extents[4] = {1, 1, queries, keys};
+    PlanMask mask;
+    mask.rest.kind = MaskKind::dilated, mask.rest.numbers = {{3}};
+    for (const int64_t offset : {INT64_MAX, INT64_MAX - 2, INT64_MIN, INT64_MIN + 1, int64_t{-4}}) {
+        SCOPED_TRACE(offset);
+        std::vector<uint8_t> cells(size_t{queries * keys}, 2);
+        Call call(nullptr);
+        const DocumentSets documents(call);
+        const Status status = write_mask_cells(mask, {1, 1, queries, keys, offset}, nullptr, nullptr, documents, call,
+                                               attune_contiguous(cells.data(), ATTUNE_BOOL, 4, extents));
+        ASSERT_TRUE(status.ok()) << status.message;
+        for (int64_t i = 0; i < queries; ++i)
+            for (int64_t j = 0; j < keys; ++j)
+                EXPECT_EQ(cells[static_cast<size_t>(i * keys + j)], (j - i - offset % 3) % 3 == 0) << "query " << i << ", key " << j;
+    }
+}
+
 } // namespace
 } // namespace attune::runtime::mask_cells_test
