@@ -111,7 +111,7 @@ private:
         if (!expect('(', sections_usage)) return false;
         do {
             if (position_.sections.size() == max_sections) return fail("mrope has more than " + std::to_string(max_sections) + " sections");
-            if (!read_integer(position_.sections.emplace_back(), "mrope's section", 1)) return false;
+            if (!read_integer(position_.sections.emplace_back(), "mrope's section", 0)) return false;
         } while (skip(','));
         return expect(')', sections_usage);
     }

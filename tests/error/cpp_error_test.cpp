@@ -31,10 +31,16 @@ TEST(CppError, ALayerNormThatCantBeMadeIsAStatus) {
     const auto refused = [&](const TensorView &weight, const TensorView &bias, const std::string &says) {
         EXPECT_EQ(LayerNorm::create({weight, bias}).status().message, says);
     };
-    refused(good, TensorView(numbers.data(), {7}), "bias.extent[0] is 7; it must be 8, as in weight, and 0 or more");
+    refused(good, TensorView(numbers.data(), {7}), "bias.extent[0] is 7; it must be 8, as in weight, and 0 to 2147483647");
+    refused(TensorView(numbers.data(), {int64_t{1} << 31}), TensorView(numbers.data(), {int64_t{1} << 31}),
+            "weight.extent[0] is 2147483648; it must be 2147483648, as in weight, and 0 to 2147483647");
     refused(TensorView(numbers.data(), {2, 4}), good, "weight.rank is 2; it must be 1");
     refused(good, TensorView(static_cast<const float *>(nullptr), {8}), "bias.data is NULL");
     refused(on_cuda(good), good, "weight.device must be ATTUNE_CPU: the numbers are copied");
+    TensorView misaligned = good;
+    misaligned.data = reinterpret_cast<char *>(misaligned.data) + 2;
+    refused(good, misaligned, "bias.data must be aligned to 4 bytes");
+    EXPECT_EQ(LayerNorm::create({good, good, -1.0f}).status().message, "epsilon is -1.000000; it must be 0 or more");
 }
 
 TEST(CppError, ARunThatCantBeDoneIsAStatus) {

@@ -46,6 +46,7 @@ TEST(Position, ReadsOptionsInAnyOrder) {
 }
 
 TEST(Position, ReadsSectionsAndAxes) {
+    EXPECT_EQ(read("rotary(half, sections=mrope(0, 4), width=8)").sections, (std::vector<int32_t>{0, 4}));
     const Position sections = read("rotary(half, sections=mrope(16, 24, 24), width=128)");
     EXPECT_EQ(sections.sections, (std::vector<int32_t>{16, 24, 24}));
     EXPECT_EQ(sections.streams(), 3);
@@ -106,7 +107,7 @@ constexpr Refused positions[] = {
     {"rotary(half, width=64, axes=3)", 24, "axes is 3; it must divide the 32 pairs of width 64"},
     {"rotary(half, sections=rope(1))", 23, "'rope' isn't a kind of sections; the kinds are mrope"},
     {"rotary(half, sections=mrope())", 29, "mrope's section is ')'; it must be an integer"},
-    {"rotary(half, sections=mrope(1, 0))", 32, "mrope's section is '0'; it must be 1 or more"},
+    {"rotary(half, sections=mrope(1, -1))", 32, "mrope's section is '-1'; it must be 0 or more"},
     {"rotary(half, sections=mrope(1, 1, 1, 1, 1, 1, 1, 1, 1))", 53, "mrope has more than 8 sections"},
     {"rotary(half, width=8, sections=mrope(1, 2))", 23, "mrope's sections add up to 3; they must to 4, the pairs of width 8"},
     {"rotary(half, axes=2, sections=mrope(1, 2))", 22, "sections and axes exclude each other"},

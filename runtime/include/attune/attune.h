@@ -188,9 +188,9 @@ typedef struct attune_cache {
     const attune_tensor *block_table; /* optional, i32 or i64 [B,columns]: token j of item b is token j mod S of page table[b, j / S]. Only
                                          entries of tokens that are there, the new ones included, are looked at */
     /* Non-zero: a ring, for masks with a window. Token j takes the place j mod capacity, so that lengths may be any; masks still speak of
-       positions in the whole sequence. No query may attend to a token that was overwritten: window(W, 0) and T new tokens need a capacity
-       of W + T. Of masks only causal, window, lengths and dilated say what a ring needs, without an alignment; tensors of cells have
-       extent 1 along M; and there are no weights, scores or dropout. */
+       positions in the whole sequence. No query may attend to a token that was overwritten: window(W, 0), T new tokens and as many
+       queries need a capacity of W + T. Of masks only causal, window, lengths and dilated say what a ring needs, without an alignment;
+       tensors of cells have extent 1 along M; and there are no weights, scores or dropout. */
     int32_t ring;
     /* Of ATTUNE_I8 alone: f32 [P,Hkv,S]. A row x is kept as scale = max |x| / 127 and x / scale rounded to nearest, ties to even. A row
        with a NaN or an Inf gets the scale NaN: it reads as NaN, and so does what attends to it. */
@@ -494,7 +494,7 @@ typedef struct attune_mha_desc {
     attune_tensor query_weight;         /* [heads D, d_in] */
     attune_tensor key_weight;           /* [kv_heads D, kdim] */
     attune_tensor value_weight;         /* [kv_heads Dv, vdim] */
-    int64_t head_dim;                   /* D; 0: as query_weight has it */
+    int64_t head_dim;                   /* D; 0: as query_weight and key_weight have it, if both are given */
     int64_t value_dim;                  /* Dv; 0: as value_weight has it, or else D */
     const attune_tensor *query_bias;    /* [heads D]; NULL: none. The others likewise, each on its own */
     const attune_tensor *key_bias;      /* [kv_heads D] */

@@ -26,11 +26,15 @@ public:
             if (tensor->rank != 1) return refused(".rank is " + std::to_string(tensor->rank) + "; it must be 1");
             if (tensor->type != ATTUNE_F32) return refused(".type must be ATTUNE_F32");
             if (tensor->device != ATTUNE_CPU) return refused(".device must be ATTUNE_CPU: the numbers are copied");
-            if (tensor->extent[0] < 0 || tensor->extent[0] != channels)
+            if (tensor->extent[0] < 0 || tensor->extent[0] > INT32_MAX || tensor->extent[0] != channels)
                 return refused(".extent[0] is " + std::to_string(tensor->extent[0]) + "; it must be " + std::to_string(channels) +
-                               ", as in weight, and 0 or more");
+                               ", as in weight, and 0 to " + std::to_string(INT32_MAX));
             if (!tensor->data && channels > 0) return refused(".data is NULL");
+            if (reinterpret_cast<uintptr_t>(tensor->data) % alignof(float) != 0)
+                return refused(".data must be aligned to " + std::to_string(alignof(float)) + " bytes");
         }
+        if (!(desc.epsilon >= 0))
+            return Status{ATTUNE_INVALID_ARGUMENT, "epsilon is " + std::to_string(desc.epsilon) + "; it must be 0 or more"};
         LayerNorm norm;
         norm.epsilon_ = desc.epsilon;
         const auto *weight = static_cast<const float *>(desc.weight.data), *bias = static_cast<const float *>(desc.bias.data);
