@@ -40,12 +40,6 @@ Status RunCache::fill(const attune_attention_args &args, const AttentionShape &s
     return fill_numbers(s);
 }
 
-attune_attention_args RunCache::with_given_tensors() const {
-    attune_attention_args args = args_;
-    args.offsets = given_offsets_;
-    return args;
-}
-
 Status RunCache::fill_numbers(const AttentionShape &s) {
     const attune_attention_args &given = args_;
     const attune_cache &cache = *given.cache;

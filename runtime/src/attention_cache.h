@@ -35,8 +35,8 @@ public:
     Status fill(const attune_attention_args &args, const AttentionShape &shape);
 
     const attune_attention_args &args() const { return args_; }
-    /** The same, with the caller's own tensors where args() has others: for what may not lie in their memory. */
-    attune_attention_args with_given_tensors() const;
+    /** The caller's own, where args() has others for a cache. */
+    const attune_tensor *given_offsets() const { return given_offsets_; }
     const attune_cache *cache() const { return args_.cache; } // nullptr: none
 
     /** Key positions of query 0 and of the first new token in the whole sequence: one per item, or one for all. */
@@ -54,7 +54,7 @@ private:
     Status fill_numbers(const AttentionShape &shape);
 
     attune_attention_args args_ = {};
-    const attune_tensor *given_offsets_ = nullptr; // the caller's
+    const attune_tensor *given_offsets_ = nullptr;
     Scratch<int64_t> lengths_, offsets_, shifted_;
     attune_tensor lengths_tensor_ = {}, offsets_tensor_ = {}, shifted_tensor_ = {};
     bool uniform_ = false; // all items have one offset and one length

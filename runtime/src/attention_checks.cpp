@@ -96,7 +96,7 @@ Status check_attention(const attune_attention_plan &plan, const RunCache &cache,
     ATTUNE_TRY(check_optional_outputs(plan, args, shape));
     ATTUNE_TRY(check_masks(plan, args, shape));
     ATTUNE_TRY(check_scores(plan, cache, shape));
-    return check_overlaps(cache.with_given_tensors());
+    return check_overlaps(args, cache.given_offsets());
 }
 
 } // namespace attune::runtime

@@ -53,8 +53,9 @@ Status check_given_offsets(const attune_attention_args &args, const AttentionSha
 /** Bias, T5 table, sinks, positions and all numbers. */
 Status check_scores(const attune_attention_plan &plan, const RunCache &cache, const AttentionShape &shape);
 
-/** No output, the cache among them, shares memory with an input or another output. */
-Status check_overlaps(const attune_attention_args &args);
+/** No output, the cache among them, shares memory with an input or another output. `given_offsets`: the caller's, which over a cache `args`
+ * has others for. */
+Status check_overlaps(const attune_attention_args &args, const attune_tensor *given_offsets);
 
 /** `tensor`, which may be nullptr, is of rank 4, each axis full or 1 of [B,Hq,N,M]. */
 Status check_score_tensor(const attune_tensor *tensor, const char *name, attune_type type, const AttentionShape &shape,

@@ -31,11 +31,12 @@ NamedTensors inputs_beside_rows(const attune_attention_args &args) {
     return inputs;
 }
 
-Status check_overlaps(const attune_attention_args &args) {
+Status check_overlaps(const attune_attention_args &args, const attune_tensor *given_offsets) {
     const int64_t param_count = args.param_count;
     const attune_tensor params = attune_contiguous(const_cast<int32_t *>(args.params), ATTUNE_I32, 1, &param_count);
     NamedTensors outputs = {{&args.out, "out"}}, inputs = {{&args.q, "q"}, {&args.k, "k"}, {&args.v, "v"}, {&params, "params"}};
     outputs.add(outputs_beside_out(args)), inputs.add(inputs_beside_rows(args));
+    if (given_offsets != args.offsets) inputs.add({given_offsets, "offsets"});
     return check_apart(outputs, inputs);
 }
 

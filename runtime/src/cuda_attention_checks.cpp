@@ -167,7 +167,7 @@ Status check_cuda_attention(const attune_attention_plan &plan, const attune_atte
     ATTUNE_TRY(check_sizes(kernel, seen, shape));
     ATTUNE_TRY(check_inputs(plan, args, shape));
     ATTUNE_TRY(place_mask(plan, args, shape, window));
-    return check_overlaps(args);
+    return check_overlaps(args, args.offsets);
 }
 
 } // namespace attune::runtime
