@@ -120,7 +120,7 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     Halide::Var column("column"), i("i"), row("row");
     const Halide::Var &lane = axes::lane;
     Softmax s;
-    s.kind = options.kind, s.extent = in.extent, s.in_place = Halide::Internal::const_false();
+    s.kind = options.kind, s.extent = in.extent, s.rows = in.rows, s.in_place = Halide::Internal::const_false();
     s.score = Func("score"), s.lane_maximum = Func("lane_maximum"), s.maximum = Func("maximum"), s.weight = Func("weight");
     s.lane_sum = Func("lane_sum"), s.sum = Func("sum"), s.finish = Func("finish"), s.result = Func("softmax");
     s.chunks = row_chunks(in.extent, options.shape.lanes, options.shape.vector);

@@ -77,6 +77,7 @@ struct Softmax {
                                        // sum what scores are taken relative to, so that elements need no maximum
     Halide::Func result;               // (column, i, row); of log_sum_exp the same for every i
     Halide::Expr extent;               // of i
+    Halide::Expr rows;                 // extent of row
     std::vector<RowChunk> chunks;      // over the row, `lanes` elements at a time: the stages of lane_maximum and lane_sum
     Halide::RDom lanes;                // over the lanes that are left
     Halide::Expr in_place;             // whether the result takes the place of x, at run time; false where nobody says

@@ -58,7 +58,7 @@ dsl::RotaryShape rotary_shape(const Machine &, int, const Halide::Expr &) { retu
 
 dsl::NormShape norm_in_order(const Machine &, int, const Halide::Expr &) { return {}; }
 
-dsl::SoftmaxShape softmax_in_order(const Machine &, int, const Halide::Expr &) {
+dsl::SoftmaxShape softmax_in_order(const Machine &, int, const dsl::SoftmaxInputs &) {
     dsl::SoftmaxShape shape;
     shape.sums = Halide::Float(64);
     return shape;

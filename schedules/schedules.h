@@ -13,7 +13,7 @@ void reference_attention(const dsl::Attention &attention, const Machine &machine
 dsl::SimtBlocking reference_simt_blocking(const Machine &machine, int head_dim, const Halide::Expr &keys);
 void reference_simt(const dsl::SimtAttention &attention, const Machine &machine);
 void reference_weights(const dsl::AttentionWeights &weights, const Machine &machine);
-dsl::SoftmaxShape softmax_in_order(const Machine &machine, int head_dim, const Halide::Expr &extent);
+dsl::SoftmaxShape softmax_in_order(const Machine &machine, int head_dim, const dsl::SoftmaxInputs &in);
 void reference_softmax(const dsl::Softmax &softmax, const Machine &machine);
 dsl::LinearBlocking reference_linear_blocking(const Machine &machine, int head_dim, const Halide::Expr &rows);
 void reference_linear(const dsl::Linear &linear, const Machine &machine);
@@ -45,11 +45,11 @@ void decode_attention(const dsl::Decode &decode, const Machine &machine);
 
 void vectorized_weights(const dsl::AttentionWeights &weights, const Machine &machine);
 
-dsl::SoftmaxShape softmax_shape(const Machine &machine, int head_dim, const Halide::Expr &extent);
+dsl::SoftmaxShape softmax_shape(const Machine &machine, int head_dim, const dsl::SoftmaxInputs &in);
 void vectorized_softmax(const dsl::Softmax &softmax, const Machine &machine);
 /** The passes that pipeline what vectorized_softmax() has made ready for it. */
 void pipeline_softmax(Halide::Pipeline pipeline, const dsl::Softmax &softmax, const Machine &machine);
-dsl::SoftmaxShape softmax_column_shape(const Machine &machine, int head_dim, const Halide::Expr &extent);
+dsl::SoftmaxShape softmax_column_shape(const Machine &machine, int head_dim, const dsl::SoftmaxInputs &in);
 void vectorized_softmax_columns(const dsl::Softmax &softmax, const Machine &machine);
 
 dsl::LinearBlocking tiles_blocking(const Machine &machine, int head_dim, const Halide::Expr &rows);
@@ -81,10 +81,10 @@ dsl::SimtBlocking simt_blocking(const Machine &machine, int head_dim, const Hali
 dsl::SimtBlocking simt_split_blocking(const Machine &machine, int head_dim, const Halide::Expr &keys);
 void simt_attention(const dsl::SimtAttention &attention, const Machine &machine);
 
-dsl::SoftmaxShape softmax_shape(const Machine &machine, int head_dim, const Halide::Expr &extent);
-dsl::SoftmaxShape softmax_wide_shape(const Machine &machine, int head_dim, const Halide::Expr &extent);
-dsl::SoftmaxShape softmax_warp_shape(const Machine &machine, int head_dim, const Halide::Expr &extent);
-dsl::SoftmaxShape softmax_column_shape(const Machine &machine, int head_dim, const Halide::Expr &extent);
+dsl::SoftmaxShape softmax_shape(const Machine &machine, int head_dim, const dsl::SoftmaxInputs &in);
+dsl::SoftmaxShape softmax_wide_shape(const Machine &machine, int head_dim, const dsl::SoftmaxInputs &in);
+dsl::SoftmaxShape softmax_warp_shape(const Machine &machine, int head_dim, const dsl::SoftmaxInputs &in);
+dsl::SoftmaxShape softmax_column_shape(const Machine &machine, int head_dim, const dsl::SoftmaxInputs &in);
 void simt_softmax(const dsl::Softmax &softmax, const Machine &machine);
 void wide_softmax(const dsl::Softmax &softmax, const Machine &machine);
 void warps_softmax(const dsl::Softmax &softmax, const Machine &machine);

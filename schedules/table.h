@@ -25,7 +25,7 @@ template <typename Declared, typename Shape, typename Problem = Halide::Expr> st
     const char *name;
     const char *device;  // "x86" or "cuda"
     const char *summary; // one line for people
-    /** `problem` is what else it depends on: keys, rows or channels. */
+    /** `problem` is what else it depends on: keys, rows or channels, or all inputs. */
     Shape (*shape)(const Machine &machine, int head_dim, const Problem &problem);
     void (*apply)(const Declared &declared, const Machine &machine);
 };
@@ -34,7 +34,7 @@ using AttentionSchedule = Schedule<dsl::Attention, dsl::Blocking>;
 using SimtSchedule = Schedule<dsl::SimtAttention, dsl::SimtBlocking>;
 using DecodeSchedule = Schedule<dsl::Decode, dsl::DecodeBlocking, dsl::AttentionInputs>;
 using WeightsSchedule = Schedule<dsl::AttentionWeights, int>; // of these, and others with an int, the shape says nothing
-using SoftmaxSchedule = Schedule<dsl::Softmax, dsl::SoftmaxShape>;
+using SoftmaxSchedule = Schedule<dsl::Softmax, dsl::SoftmaxShape, dsl::SoftmaxInputs>;
 using LinearSchedule = Schedule<dsl::Linear, dsl::LinearBlocking>;
 using MergeSchedule = Schedule<dsl::Merge, int>;
 using NormSchedule = Schedule<dsl::Norm, dsl::NormShape>;

@@ -348,8 +348,10 @@ Expr is_streamed(const Halide::Func &output) {
     Expr bytes = Expr(int64_t(output.type().bytes()));
     for (int i = 0; i < output.dimensions(); ++i)
         bytes *= Halide::cast<int64_t>(output.output_buffer().dim(i).extent());
-    return bytes >= Call::make(Halide::Int(64), "attune_least_streamed_bytes", {}, Call::PureExtern);
+    return is_past_caches(bytes);
 }
+
+Expr is_past_caches(const Expr &bytes) { return bytes >= Call::make(Halide::Int(64), "attune_least_streamed_bytes", {}, Call::PureExtern); }
 
 Expr rows_are_streamed(const Halide::Func &output) {
     return is_streamed(output) && output.output_buffer().dim(0).extent() <= most_bytes_per_row / output.type().bytes();

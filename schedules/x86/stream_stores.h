@@ -57,7 +57,10 @@ Halide::Expr rows_of_lines(const Halide::Func &output);
 /** The name of a loop each pass of which stores a row, which goes past the caches as a whole. */
 extern const Halide::Var streamed_row;
 
-/** Whether an output is too large to stay in the caches, as the runtime's attune_least_streamed_bytes() says, and for streamed_row also
+/** Whether so many bytes (i64) are too many to stay in the caches, as the runtime's attune_least_streamed_bytes() says. */
+Halide::Expr is_past_caches(const Halide::Expr &bytes);
+
+/** Whether an output is too large to stay in the caches, and for streamed_row also
  * whether its rows are short enough: what to specialize by, so that the other branch stays as it is. */
 Halide::Expr is_streamed(const Halide::Func &output);
 Halide::Expr rows_are_streamed(const Halide::Func &output);

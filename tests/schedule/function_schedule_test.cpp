@@ -88,8 +88,8 @@ TEST_P(FunctionSchedule, SoftmaxIsExact) {
     for (const auto &table : {schedules::softmax_schedules(), schedules::softmax_columns_schedules()})
         for (const auto &[kind, declared_kind] : kinds)
             for_each_entry(table, [&, kind = kind, declared_kind = declared_kind](const schedules::SoftmaxSchedule &schedule) {
-                const dsl::Softmax s = dsl::softmax({Halide::Func(input), Halide::Func(counts), 1, 77, 3, 0.8f},
-                                                    {declared_kind, schedule.shape(machine, 0, 77)});
+                const dsl::SoftmaxInputs in{Halide::Func(input), Halide::Func(counts), 1, 77, 3, 0.8f};
+                const dsl::Softmax s = dsl::softmax(in, {declared_kind, schedule.shape(machine, 0, in)});
                 schedule.apply(s, machine);
                 const AxisProblem p{kind, x, 1, mask, 0.8f};
                 const std::vector<double> exact = along_axis_in_double(p), rounded = along_axis_in_float(p);
