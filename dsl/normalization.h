@@ -26,19 +26,23 @@ struct NormInputs {
  * Variance", The American Statistician 37, 1983, eq. 1.7). */
 struct Norm {
     NormKind kind;
-    Halide::Func lane_sum;        // (lane, row): of the channels c = lane (mod lanes); layer alone
-    Halide::Func sum;             // (row); layer alone
-    Halide::Func lane_squares;    // (lane, row): of x - mean; of layer norm of f32 a Tuple of that, and the sum of x - mean
-    Halide::Func squares;         // (row): their sum
-    Halide::Func deviations;      // (row): the sum of x - mean; layer norm of f32 alone
-    Halide::Func statistics;      // (row): a Tuple of the mean, and 1 / sqrt(variance + epsilon); likewise
+    Halide::Func lane_sum;                    // (lane, row): of the channels c = lane (mod lanes); layer alone
+    std::vector<Halide::Func> sums;           // as lane_sum, each of half the lanes of the one before; likewise
+    Halide::Func sum;                         // (row); likewise
+    Halide::Func mean;                        // (row); likewise
+    Halide::Func lane_squares;                // (lane, row): of x - mean; of layer norm of f32 a Tuple of that, and the sum of x - mean
+    std::vector<Halide::Func> halved_squares; // as lane_squares, likewise
+    Halide::Func squares;                     // (row): their sum
+    Halide::Func deviations;                  // (row): the sum of x - mean; layer norm of f32 alone
+    Halide::Func statistics;      // (row): 1 / sqrt(mean of x^2 + epsilon); or a Tuple of the mean, and 1 / sqrt(variance + epsilon)
     Halide::Func y;               // (channel, row)
     std::vector<RowChunk> chunks; // over the channels, `lanes` at a time: the stages of lane_sum and lane_squares
-    Halide::RDom lanes;
+    Halide::RDom lanes;           // over those that are left
 };
 
 struct NormShape {
     int lanes = 1;          // partial sums kept side by side
+    int left = 1;           // lanes is this times a power of 2: they are halved until so many are left
     int vector = 0;         // lanes that are read at once, of what fills no `lanes`; 0: see row_chunks
     Rounding rounding = {}; // of results
 };

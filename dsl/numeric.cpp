@@ -52,6 +52,8 @@ Expr strict_subtract(const Expr &a, const Expr &b) { return intrinsic(Call::stri
 
 Expr strict_multiply(const Expr &a, const Expr &b) { return intrinsic(Call::strict_mul, a.type(), {a, b}); }
 
+Expr strict_divide(const Expr &a, const Expr &b) { return intrinsic(Call::strict_div, a.type(), {a, b}); }
+
 Expr magnitude_bits(const Expr &x) { return Halide::reinterpret<int32_t>(x) & 0x7fffffff; }
 
 Expr magnitude(const Expr &x) {

@@ -30,6 +30,7 @@ Halide::Expr strict_equal(const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr strict_add(const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr strict_subtract(const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr strict_multiply(const Halide::Expr &a, const Halide::Expr &b);
+Halide::Expr strict_divide(const Halide::Expr &a, const Halide::Expr &b);
 
 /** The bits of |x|, of f32, as an integer: they order as |x| does, with Inf and NaN on top, and no floating-point assumption can hide a
  * NaN. */

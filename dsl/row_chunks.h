@@ -1,6 +1,7 @@
 // A row's elements, some lanes at a time: what sums and maxima by lane run over.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include <Halide.h>
@@ -45,6 +46,27 @@ inline std::vector<RowChunk> row_chunks(const Halide::Expr &extent, int lanes, i
     return {{chunks, chunks * lanes + lane, always},
             {last, Halide::unsafe_promise_clamped(at, 0, extent - 1), at >= begin},
             {only, min(only + lane % vector, extent - 1), only + lane < extent}};
+}
+
+/** What is made by lane, of `lanes` of them, with half of the lanes in each Func: lane l and lane l + half joined, until `left` are left.
+ * Summed up one after the other, 64 lanes take as long as a row of some hundred elements. */
+template <typename Join>
+std::vector<Halide::Func> halved_lanes(const Halide::Func &by_lane, const std::string &name, int lanes, int left, const Join &join) {
+    const int times = lanes / left;
+    if (lanes % left != 0 || (times & (times - 1)) != 0)
+        throw Halide::CompileError("attune: the lanes of " + by_lane.name() + " are no power of 2 times those that are left");
+    std::vector<Halide::Func> halves;
+    Halide::Func whole = by_lane;
+    for (int half = lanes / 2; half >= left; half /= 2) {
+        const std::vector<Halide::Var> args = by_lane.args();
+        std::vector<Halide::Expr> other(args.begin(), args.end());
+        for (Halide::Expr &arg : other)
+            arg = Halide::Internal::substitute(axes::lane.name(), axes::lane + half, arg);
+        Halide::Func next(name + "_by_" + std::to_string(half));
+        next(args) = join(whole(args), whole(other));
+        halves.push_back(whole = next);
+    }
+    return halves;
 }
 
 } // namespace attune::dsl

@@ -59,21 +59,6 @@ namespace {
 // An infinite score is itself the largest: it weighs 1, and not e^(inf - inf). Only a sum of weights can tell; shares of it are NaN.
 Expr weight_in_sum(const Expr &score, const Expr &weight) { return select(strict_equal(score, Halide::Float(32).max()), 1.0f, weight); }
 
-// Lane l and lane l + half of them, until `left` are left.
-template <typename Join> std::vector<Func> halved(Func lanes, const std::string &name, const SoftmaxShape &shape, const Join &join) {
-    const Halide::Var column = lanes.args()[0], lane = lanes.args()[1], row = lanes.args()[2];
-    std::vector<Func> halves;
-    const int times = shape.lanes / shape.left;
-    if (shape.lanes % shape.left != 0 || (times & (times - 1)) != 0)
-        throw Halide::CompileError("attune: the lanes of softmax are no power of 2 times those that are left");
-    for (int left = shape.lanes / 2; left >= shape.left; left /= 2) {
-        Func half(name + "_by_" + std::to_string(left));
-        half(column, lane, row) = join(lanes(column, lane, row), lanes(column, lane + left, row));
-        halves.push_back(lanes = half);
-    }
-    return halves;
-}
-
 // The lanes that are left one after the other; one alone is all.
 template <typename Join> void in_order(Func total, const Func &lanes, const Halide::RDom &left, const Expr &none, const Join &join) {
     const Halide::Var column = lanes.args()[0], row = lanes.args()[2];
@@ -137,7 +122,7 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     s.lane_maximum(column, lane, row) = masked_score();
     for (const RowChunk &chunk : s.chunks)
         s.lane_maximum(column, lane, row) = max(s.lane_maximum(column, lane, row), s.score(column, chunk.at, row));
-    s.maxima = halved(s.lane_maximum, "maximum", options.shape, larger);
+    s.maxima = halved_lanes(s.lane_maximum, "maximum", options.shape.lanes, options.shape.left, larger);
     in_order(s.maximum, s.maxima.empty() ? s.lane_maximum : s.maxima.back(), s.lanes, masked_score(), larger);
 
     Expr score = s.score(column, i, row), maximum = s.maximum(column, row);
@@ -156,7 +141,7 @@ Softmax softmax(const SoftmaxInputs &in, const SoftmaxOptions &options) {
     for (const RowChunk &chunk : s.chunks)
         s.lane_sum(column, lane, row) =
             added(s.lane_sum(column, lane, row), cast(sums, chunk.counted(s.weight(column, chunk.at, row), 0.0f)));
-    s.sums = halved(s.lane_sum, "sum", options.shape, added);
+    s.sums = halved_lanes(s.lane_sum, "sum", options.shape.lanes, options.shape.left, added);
     // In a loop LLVM keeps the order; CUDA's schedules split this sum, by rfactor(), which strict ones don't have.
     in_order(s.sum, s.sums.empty() ? s.lane_sum : s.sums.back(), s.lanes, cast(sums, 0),
              [](const Expr &a, const Expr &b) { return a + b; });

@@ -110,14 +110,12 @@ void add_passes(Halide::Pipeline pipeline, const dsl::Softmax &softmax, const Ma
     if (machine.gpu) pipeline.add_custom_lowering_pass(new cuda::PrivateRegisters);
     dsl::lower_prefetches(pipeline);
     dsl::lower_words(pipeline);
-    if (machine.gpu) return;
-    x86::lower_streams(pipeline, machine, 1, {"", false});
-    x86::pipeline_softmax(pipeline, softmax, machine);
+    if (!machine.gpu) x86::stream_softmax(pipeline, softmax, machine);
 }
 
-void add_passes(Halide::Pipeline pipeline, const dsl::Norm &, const std::string &x, const Machine &machine) {
+void add_passes(Halide::Pipeline pipeline, const dsl::Norm &norm, const std::string &x, const Machine &machine) {
     dsl::lower_words(pipeline);
-    if (!machine.gpu) x86::lower_streams(pipeline, machine, 0, {x, false});
+    if (!machine.gpu) x86::stream_norm(pipeline, norm, x, machine);
 }
 
 void add_passes(Halide::Pipeline pipeline, const dsl::Rotary &, const std::string &x, const Machine &machine) {

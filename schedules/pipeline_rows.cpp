@@ -13,6 +13,8 @@ using Halide::Expr;
 
 namespace {
 
+constexpr std::size_t third = 2; // stage
+
 // What a statement stores before a loop in it.
 class StoredBefore : public IRVisitor {
 public:
@@ -146,10 +148,10 @@ struct StagePieces {
     }
 };
 
-using AllPieces = std::array<StagePieces, 3>;
+using AllPieces = std::vector<StagePieces>;
 
 AllPieces by_stages(const std::vector<Stmt> &pieces, const PipelineRows::Stages &stages) {
-    AllPieces all;
+    AllPieces all(stages.size());
     std::size_t stage = 0;
     const auto begins = [&](const Stmt &piece, std::size_t of) {
         const std::size_t loop = all[of].loops.size();
@@ -195,8 +197,9 @@ void check_what_is_read(const AllPieces &pieces, const PipelineRows::Stages &sta
             for (std::size_t other = 0; other < stages.size(); other++)
                 if (other != stage) check(before.names, other, "what comes before " + stages[stage][i].name);
         }
-    for (const Stmt &s : pieces.front().in_order())
-        check(stored_in(s), stages.size() - 1, "the first stage");
+    if (stages.size() > third)
+        for (const Stmt &s : pieces.front().in_order())
+            check(stored_in(s), third, "the first stage");
     for (std::size_t stage = 0; stage < stages.size(); stage++)
         for (std::size_t i = 0; i < stages[stage].size(); i++) {
             const std::set<std::string> stored = stored_in(loop_of(stage, i)->body);
@@ -228,11 +231,11 @@ public:
         const OutermostLoops first = outermost_loops(pieces.front().loops.front().around, loop.name);
         steps = simplify(substituted(first.names, first.loop->extent) / loop.passes);
         std::vector<Stmt> bodies;
-        for (std::size_t stage : {2, 1, 0}) // what is of the row before is read before it is overwritten
+        for (std::size_t stage = stages.size(); stage-- > 0;) // what is of the row before is read before it is overwritten
             add_bodies(bodies, stage);
         const Stmt body = WholeSteps(name, steps - 1, names).mutate(Block::make(bodies));
         all = For::make(name, 0, steps, ForType::Serial, Halide::Partition::Never, Halide::DeviceAPI::None, body);
-        for (std::size_t stage : {2, 1, 0})
+        for (std::size_t stage = stages.size(); stage-- > 0;)
             put_around(stage);
     }
     Stmt all;
@@ -244,7 +247,7 @@ private:
     const std::string name;
     Expr steps;
 
-    Stmt of_stage(std::size_t stage, const Stmt &s) const { return stage == 2 ? IfThenElse::make(has_third, s) : s; }
+    Stmt of_stage(std::size_t stage, const Stmt &s) const { return stage == third ? IfThenElse::make(has_third, s) : s; }
     void add_bodies(std::vector<Stmt> &bodies, std::size_t stage) const {
         const Expr step = Variable::make(Halide::Int(32), name);
         for (std::size_t i = 0; i < stages[stage].size(); i++) {
@@ -285,10 +288,15 @@ Stmt PipelineRows::visit(const For *op) {
     check_what_is_read(pieces, stages);
     const Expr row = Variable::make(Halide::Int(32), op->name), first = op->min, last = op->min + op->extent - 1;
     const auto at_row = [&](std::size_t stage, const Expr &value) { return pieces[stage].at_row(op->name, value); };
-    const AllPieces in_turn = {at_row(0, min(row + 1, last)), pieces[1], at_row(2, row - 1)};
+    AllPieces in_turn = {at_row(0, min(row + 1, last)), pieces[1]};
+    Stmt end = Evaluate::make(0);
+    if (stages.size() > third) {
+        in_turn.push_back(at_row(third, row - 1));
+        end = Block::make(at_row(third, last).in_order());
+    }
     const Stmt joined = Joined(in_turn, stages, row > first, names).all;
     const Stmt rows = For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, joined);
-    const Stmt begin = Block::make(at_row(0, first).in_order()), end = Block::make(at_row(2, last).in_order());
+    const Stmt begin = Block::make(at_row(0, first).in_order());
     return IfThenElse::make(op->extent > 0, Block::make({begin, rows, end}));
 }
 

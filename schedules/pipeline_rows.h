@@ -1,7 +1,6 @@
 // A pass over lowered code that Halide lacks.
 #pragma once
 
-#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,13 +11,13 @@
 
 namespace attune::schedules {
 
-/** Software pipelining (M. Lam, PLDI 1988) of what three stages make of rows, each of which walks a whole row: a pass of the loop over rows
- * runs the first stage on the next row, the second on this one and the third on the one before, and their loops along the row as one. So
- * one row is read and another written while a third is worked on: a CPU looks some hundred instructions ahead, and a stage takes thousands.
- * A row may also be a group of short ones, and the loops that are joined those over its rows.
+/** Software pipelining (M. Lam, PLDI 1988) of what two or three stages make of rows, each of which walks a whole row: a pass of the loop
+ * over rows runs the first stage on the next row, the second on this one and the third on the one before, and their loops along the row as
+ * one. So one row is read and another written while a third is worked on: a CPU looks some hundred instructions ahead, and a stage takes
+ * thousands. A row may also be a group of short ones, and the loops that are joined those over its rows.
  *
  * A stage reads what the ones before it stored in buffers that hold one row, around the loop over rows (hoist_storage): a pass of the
- * joined loop runs the third stage, then the second, then the first, so that what belongs to the row before is read before it is
+ * joined loop runs the last stage first and the first one last, so that what belongs to the row before is read before it is
  * overwritten, and what stages make of a whole row follows the loop. It is the schedule's promise that a pass of the loop over rows makes
  * one row, and that in a pass of the joined loop stages touch what they pass on at the same places. The first stage makes the last row
  * twice.
@@ -35,7 +34,7 @@ public:
         int passes;
     };
     using Stage = std::vector<Loop>; // in order
-    using Stages = std::array<Stage, 3>;
+    using Stages = std::vector<Stage>;
     explicit PipelineRows(Stages stages) : stages(std::move(stages)) {}
 
 protected:

@@ -47,8 +47,8 @@ void vectorized_weights(const dsl::AttentionWeights &weights, const Machine &mac
 
 dsl::SoftmaxShape softmax_shape(const Machine &machine, int head_dim, const dsl::SoftmaxInputs &in);
 void vectorized_softmax(const dsl::Softmax &softmax, const Machine &machine);
-/** The passes that pipeline what vectorized_softmax() has made ready for it. */
-void pipeline_softmax(Halide::Pipeline pipeline, const dsl::Softmax &softmax, const Machine &machine);
+/** The passes that send past the caches, and pipeline, what vectorized_softmax() has made ready for it. */
+void stream_softmax(Halide::Pipeline pipeline, const dsl::Softmax &softmax, const Machine &machine);
 dsl::SoftmaxShape softmax_column_shape(const Machine &machine, int head_dim, const dsl::SoftmaxInputs &in);
 void vectorized_softmax_columns(const dsl::Softmax &softmax, const Machine &machine);
 
@@ -64,6 +64,8 @@ void eight_rows_linear(const dsl::Linear &linear, const Machine &machine);
 void vectorized_merge(const dsl::Merge &merge, const Machine &machine);
 dsl::NormShape norm_shape(const Machine &machine, int head_dim, const Halide::Expr &channels);
 void vectorized_norm(const dsl::Norm &norm, const Machine &machine);
+/** The passes that send past the caches, and pipeline, what vectorized_norm() has made ready for it; `x` is the name of the input. */
+void stream_norm(Halide::Pipeline pipeline, const dsl::Norm &norm, const std::string &x, const Machine &machine);
 void vectorized_row_sum(const dsl::RowSum &sum, const Machine &machine);
 void vectorized_slopes(const dsl::AlibiSlopes &slopes, const Machine &machine);
 void vectorized_relative_bias(const dsl::RelativeBias &bias, const Machine &machine);

@@ -43,6 +43,16 @@ struct Lines {
     }
 };
 
+/** By two stores each. */
+struct HalvedLines {
+    void stream(char *to, const char *from) const {
+        for (int half = 0; half < 2; half++) {
+            const auto *vector = reinterpret_cast<const __m256i *>(from) + half;
+            _mm256_stream_si256(reinterpret_cast<__m256i *>(to) + half, _mm256_loadu_si256(vector));
+        }
+    }
+};
+
 /** For lines that begin within vectors. */
 template <typename Element> class JoinedLines : public Lines {
 public:
@@ -66,13 +76,22 @@ private:
         stream(to, from, bytes, next, far, JoinedLines<uint16_t>(into));
 }
 
+/** By `Whole` where all are whole lines. */
+template <typename Whole> int stream_by(char *to, char *from, int64_t bytes, const char *next, bool far) {
+    const bool are_lines = (reinterpret_cast<uintptr_t>(to) | static_cast<uint64_t>(bytes)) % bytes_per_line == 0;
+    if (are_lines)
+        attune::runtime::stream_lines(to, from, 0, bytes, next, far, Whole());
+    else
+        stream_joined(to, from, bytes, next, far);
+    return 0;
+}
+
 } // namespace
 
 extern "C" int attune_stream_avx512(char *to, char *from, int64_t bytes, const char *next, int next_is_far) {
-    const bool are_lines = (reinterpret_cast<uintptr_t>(to) | static_cast<uint64_t>(bytes)) % bytes_per_line == 0;
-    if (are_lines)
-        attune::runtime::stream_lines(to, from, 0, bytes, next, next_is_far != 0, Lines());
-    else
-        stream_joined(to, from, bytes, next, next_is_far != 0);
-    return 0;
+    return stream_by<Lines>(to, from, bytes, next, next_is_far != 0);
+}
+
+extern "C" int attune_stream_halves_avx512(char *to, char *from, int64_t bytes, const char *next, int next_is_far) {
+    return stream_by<HalvedLines>(to, from, bytes, next, next_is_far != 0);
 }

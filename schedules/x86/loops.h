@@ -1,6 +1,7 @@
 // Loops that several schedules write alike.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "dsl/axes.h"
@@ -28,6 +29,19 @@ inline void by_counters(Halide::Func kept, const dsl::Dropout &dropout, int lane
 inline void by_chunks(Halide::Func partial, const std::vector<dsl::RowChunk> &chunks, int lanes) {
     for (int i = 0; i < int(chunks.size()); i++)
         partial.update(i).reorder(dsl::axes::lane, chunks[size_t(i)].steps).vectorize(dsl::axes::lane, lanes).unroll(dsl::axes::lane);
+}
+
+/** What is made by lane over a row, of four vectors of `lanes`, and its halves down to one lane: where `total` of the row needs them. */
+inline void reduce_lanes(Halide::Func partial, const std::vector<dsl::RowChunk> &chunks, const std::vector<Halide::Func> &halves,
+                         const Halide::Func &total, const Halide::Var &row, int lanes) {
+    const Halide::Var &lane = dsl::axes::lane;
+    partial.compute_at(total, row).bound_extent(lane, 4 * lanes).vectorize(lane, lanes).unroll(lane);
+    by_chunks(partial, chunks, lanes);
+    int left = 4 * lanes;
+    for (Halide::Func half : halves) {
+        left /= 2;
+        half.compute_at(total, row).bound_extent(lane, left).vectorize(lane, std::min(lanes, left)).unroll(lane);
+    }
 }
 
 } // namespace attune::schedules::x86

@@ -1,6 +1,8 @@
 // Norms for x86: in vectors along rows, short ones side by side.
 #include "dsl/axes.h"
+#include "schedules/pipeline_rows.h"
 #include "schedules/schedules.h"
+#include "schedules/stage_loops.h"
 #include "schedules/x86/loops.h"
 #include "schedules/x86/sixteen_bits.h"
 #include "schedules/x86/stream_stores.h"
@@ -20,7 +22,7 @@ constexpr int bytes_together = 4096;
 } // namespace
 
 dsl::NormShape norm_shape(const Machine &machine, int, const Halide::Expr &) {
-    return {4 * machine.float_lanes, machine.float_lanes, rounding(machine)};
+    return {4 * machine.float_lanes, 1, machine.float_lanes, rounding(machine)};
 }
 
 void vectorized_norm(const dsl::Norm &n, const Machine &machine) {
@@ -32,12 +34,21 @@ void vectorized_norm(const dsl::Norm &n, const Machine &machine) {
     const int together = bytes_together / y.type().bytes();
     const Halide::Expr are_short = channels <= together / 2;
     const Halide::Expr rows = select(are_short, together / max(1, channels), channels <= together && !is_streamed(y), 2, 1);
-    const Halide::Expr elements = select(is_streamed(y), elements_per_streamed_task, elements_per_task);
-    y.split(row, group, row, rows, TailStrategy::GuardWithIf)
-        .split(group, task, group, max(1, elements / (rows * channels)), TailStrategy::GuardWithIf)
-        .reorder(channel, row, group, task)
-        .parallel(task)
-        .partition(task, Halide::Partition::Never);
+    const auto by_tasks = [&](Halide::Stage stage, const Halide::Expr &rows_of_group, const Halide::Expr &elements) {
+        return stage.split(row, group, row, rows_of_group, TailStrategy::GuardWithIf)
+            .split(group, task, group, max(1, elements / (rows_of_group * channels)), TailStrategy::GuardWithIf)
+            .reorder(channel, row, group, task)
+            .parallel(task)
+            .partition(task, Halide::Partition::Never);
+    };
+    if (may_pipeline(machine)) {
+        // On Granite Rapids it takes 0.63 to 0.95 of the time; with AVX2 0.7 to 0.97, but layer norm of 64 numbers 1.13.
+        const int least = (machine.avx512 ? 1 : 2) * least_bytes_pipelined / y.type().bytes();
+        const Halide::Expr pipelined = pipelines_rows() && channels >= least && may_go_by_steps(machine, y.type(), channels);
+        const Halide::Expr elements = elements_per_pipelined_task(y.output_buffer().dim(1).extent(), channels);
+        stream_steps(by_tasks(y.specialize(is_streamed(y) && pipelined), 1, elements), channel, stored);
+    }
+    by_tasks(y, rows, select(is_streamed(y), elements_per_streamed_task, elements_per_task));
     // Layer norm of short 16-bit rows is arithmetic more than memory. Rows that lie apart go each by itself.
     const bool short_ones = n.kind == dsl::NormKind::rms || y.type().bits() == 32;
     const Halide::Expr go_together = short_ones ? are_short && y.output_buffer().dim(1).stride() == channels : are_short;
@@ -48,22 +59,26 @@ void vectorized_norm(const dsl::Norm &n, const Machine &machine) {
         groups.vectorize(channel, stored, TailStrategy::GuardWithIf);
     }
     y.vectorize(channel, stored, TailStrategy::GuardWithIf);
-    const auto of_rows = [&](Func f) { f.compute_at(y, group).hoist_storage(y, task).bound_storage(row, together); }; // on the stack
-    const auto by_lane = [&](Func partial, const Func &total) {
-        partial.compute_at(total, row).bound_extent(lane, 4 * lanes).vectorize(lane, lanes).unroll(lane);
-        by_chunks(partial, n.chunks, lanes);
+    const auto of_rows = [&](Func f, const Func &by_lane, const std::vector<Func> &halves) {
+        f.compute_at(y, group).hoist_storage(y, task).bound_storage(row, together); // on the stack
+        reduce_lanes(by_lane, n.chunks, halves, f, row, lanes);
     };
-    const auto over_lanes = [&](Func total) { total.update().atomic().vectorize(n.lanes, 4 * lanes); };
-    if (n.kind == dsl::NormKind::layer) of_rows(n.sum), by_lane(n.lane_sum, n.sum), over_lanes(n.sum);
-    if (!n.statistics.defined()) {
-        of_rows(n.squares), by_lane(n.lane_squares, n.squares), over_lanes(n.squares);
-        return;
-    }
-    of_rows(n.statistics), by_lane(n.lane_squares, n.statistics);
-    for (Func total : {n.squares, n.deviations}) {
-        total.compute_at(n.statistics, row);
-        over_lanes(total);
-    }
+    if (n.kind == dsl::NormKind::layer) of_rows(n.mean, n.lane_sum, n.sums);
+    of_rows(n.statistics, n.lane_squares, n.halved_squares);
+}
+
+void stream_norm(Halide::Pipeline pipeline, const dsl::Norm &n, const std::string &x, const Machine &machine) {
+    const int chunks = 0; // the update that takes whole ones
+    const int chunks_of_step = elements_per_step / (4 * machine.float_lanes);
+    PipelineRows::Stages stages;
+    if (n.kind == dsl::NormKind::layer) stages.push_back({{loops_of(n.lane_sum, chunks), chunks_of_step}});
+    stages.push_back({{loops_of(n.lane_squares, chunks), chunks_of_step}});
+    stages.push_back({{loops_of(n.y, pure_definition) + n.y.args()[0].name() + "." + streamed_step.name(), 1}});
+    const int rows_before = int(stages.size()) - 1;
+    // On Granite Rapids RMS norm of bf16 takes 0.92 to 1.0 of the time so. (Of longer rows 1.04, layer norm 0.99 to 1.08, f32 0.95 to 1.1.)
+    const int most_bytes_near = n.kind == dsl::NormKind::rms && n.y.type().bits() == 16 ? 4096 : 0;
+    lower_streams(pipeline, machine, 0, {x, false, rows_before, most_bytes_near, true});
+    if (may_pipeline(machine)) pipeline.add_custom_lowering_pass(new PipelineRows(stages));
 }
 
 void vectorized_row_sum(const dsl::RowSum &s, const Machine &machine) {

@@ -26,19 +26,16 @@ Halide::Expr is_whole_lines(const Halide::Expr &extent) {
     return extent % elements == 0;
 }
 
-// What goes past the caches is pipelined where rows are so long: a row, or a step of one, in turn. On Emerald Rapids it takes 0.8 to 0.9 of
-// the time. Of 256 numbers by rows f32 takes 1.01 of that by steps, bf16 0.92; of 320 1.06. (Of longer rows a task would have one, and
-// nothing to do meanwhile.)
-bool can_pipeline(dsl::SoftmaxKind kind, const Machine &machine) { return kind != dsl::SoftmaxKind::log_sum_exp && machine.avx512; }
-constexpr int least_bytes_pipelined = 256, most_by_rows = 256, most_pipelined = elements_per_streamed_task / 2;
+// What goes past the caches is pipelined: a row, or a step of one, in turn. On Emerald Rapids it takes 0.8 to 0.9 of the time. Of 256
+// numbers by rows f32 takes 1.01 of that by steps, bf16 0.92; of 320 1.06.
+bool can_pipeline(dsl::SoftmaxKind kind, const Machine &machine) { return kind != dsl::SoftmaxKind::log_sum_exp && may_pipeline(machine); }
+constexpr int most_by_rows = 256;
 Halide::Expr by_rows(const Machine &machine, const Halide::Expr &extent) {
     return extent >= least_bytes_pipelined / machine.elements.bytes() && extent <= most_by_rows;
 }
-// Of long rows a task has more than of elements otherwise, since a pipeline of few rows is hardly begun when it ends; as long as that
-// leaves enough for other threads. On Granite Rapids tasks of 32 rows take 0.87 to 0.95 of the time where rows are of 32,000 to 65,536
-// numbers.
-constexpr int most_rows_of_task = 32, least_tasks = 32;
-Halide::Expr by_steps(const Halide::Expr &extent) { return extent > most_by_rows && extent <= most_pipelined; }
+Halide::Expr by_steps(const Machine &machine, const Halide::Expr &extent) {
+    return extent > most_by_rows && may_go_by_steps(machine, machine.elements, extent);
+}
 
 // Rows that go through the stages side by side. In vectors of 16 no more than what lets one begin while another ends, if these are whole
 // lines: on Granite Rapids rows of 64 and 128 numbers take 0.81 and 0.84 of the time from memory so, and 0.92 to 0.94 in the caches, but
@@ -57,8 +54,8 @@ Halide::Expr rows_together(const Machine &machine, const Halide::Expr &extent) {
 // Which row is asked for while one is weighed: of a pipeline the next one, or group, is read by then, and short rows come fast.
 Halide::Expr rows_ahead(const Machine &machine, const Halide::Expr &extent) {
     const Halide::Expr next = rows_together(machine, extent);
-    if (!machine.avx512) return next;
-    return select(!pipelines_rows(), next, by_rows(machine, extent), 3 * few_rows(extent), by_steps(extent), next + 1, next);
+    if (!may_pipeline(machine)) return next;
+    return select(!pipelines_rows(), next, by_rows(machine, extent), 3 * few_rows(extent), by_steps(machine, extent), next + 1, next);
 }
 
 // Of all elements; in this form both where it is specialized by and where it is asked for, so that it is known in each branch.
@@ -77,7 +74,9 @@ Halide::Expr asks_near(const Machine &machine, const dsl::SoftmaxInputs &in) {
     const Halide::Expr fit = extent <= most_bytes_from_caches / type.bytes();
     const Halide::Expr rows = select(pipelines_rows() && by_rows(machine, extent), few_rows(extent), rows_together(machine, extent));
     const Halide::Expr are_few = extent <= longest_from_memory && rows * extent < most_streamed_together / 2;
-    const Halide::Expr past = are_past_caches(extent, in.rows, type), from_caches = cast<int>(fit) & (1 - cast<int>(past));
+    const Halide::Expr past = are_past_caches(extent, in.rows, type);
+    // As integers: where a comparison holds, Halide decides the same one, but not its opposite.
+    const Halide::Expr from_caches = cast<int>(fit) & (1 - cast<int>(past));
     return machine.avx512 ? (past && are_few) || from_caches != 0 : from_caches != 0;
 }
 
@@ -94,7 +93,7 @@ void vectorize_weights(const dsl::Softmax &s, const Machine &machine, const Hali
     Func weight = s.weight;
     const Var i = weight.args()[1];
     if (can_pipeline(s.kind, machine))
-        for (const Halide::Expr &rows : {by_steps(s.extent), by_rows(machine, s.extent)})
+        for (const Halide::Expr &rows : {by_steps(machine, s.extent), by_rows(machine, s.extent)})
             weight.specialize(pipelined && rows).vectorize(i, pipelined_lanes(s.result, lanes), TailStrategy::ShiftInwards);
     // Wide vectors in rows that these fill, or of which the last one repeats little.
     weight.specialize(s.extent >= 4 * wide || (s.extent % wide == 0 && s.extent > 0)).vectorize(i, wide, TailStrategy::ShiftInwards);
@@ -123,8 +122,8 @@ public:
         }
         by_tasks(Func(s.result), rows, elements_per_task).vectorize(i, stored, TailStrategy::GuardWithIf);
         stages_of_rows();
-        reduce(s.lane_maximum, s.maxima, s.maximum);
-        reduce(s.lane_sum, s.sums, s.sum);
+        reduce_lanes(s.lane_maximum, s.chunks, s.maxima, s.maximum, row, machine.float_lanes);
+        reduce_lanes(s.lane_sum, s.chunks, s.sums, s.sum, row, machine.float_lanes);
         specialize(s.result, s);
     }
 
@@ -149,11 +148,11 @@ private:
     }
 
     void pipeline_where(const Halide::Expr &condition) const {
-        const Halide::Expr elements = max(elements_per_streamed_task, min(most_rows_of_task, s.rows / least_tasks) * s.extent);
-        stream_steps(by_tasks(result_where(condition && by_steps(s.extent)), 1, elements), i, stored);
+        const Halide::Expr elements = elements_per_pipelined_task(s.rows, s.extent);
+        stream_steps(by_tasks(result_where(condition && by_steps(machine, s.extent)), 1, elements), i, stored);
         const Halide::Expr short_rows = (one_after_the_other() || begins_lines(s.result, {2})) && by_rows(machine, s.extent);
         for (const bool ragged : {false, true}) {
-            if (!ragged && s.kind == dsl::SoftmaxKind::log_softmax) continue; // all go alike: see pipeline_softmax
+            if (!ragged && s.kind == dsl::SoftmaxKind::log_softmax) continue; // all go alike: see stream_softmax
             const Halide::Expr are_so = ragged ? Halide::Internal::const_true() : s.extent % machine.float_lanes == 0;
             Halide::Stage stage = by_tasks(result_where(condition && short_rows && are_so), few_rows(s.extent), elements_per_streamed_task);
             if (ragged) stage.rename(row, ragged_row);
@@ -185,19 +184,6 @@ private:
         weight.compute_at(tasks(), group).hoist_storage(tasks(), task);
         vectorize_weights(s, machine, pipelined);
     }
-
-    // Halved from four vectors to one lane.
-    void reduce(Func partial, const std::vector<Func> &halves, const Func &total) const {
-        const int lanes = machine.float_lanes;
-        const Var lane = dsl::axes::lane;
-        partial.compute_at(total, row).bound_extent(lane, 4 * lanes).vectorize(lane, lanes).unroll(lane);
-        by_chunks(partial, s.chunks, lanes);
-        int left = 4 * lanes;
-        for (Func half : halves) {
-            left /= 2;
-            half.compute_at(total, row).bound_extent(lane, left).vectorize(lane, std::min(lanes, left)).unroll(lane);
-        }
-    }
 };
 
 } // namespace
@@ -211,7 +197,8 @@ dsl::SoftmaxShape softmax_shape(const Machine &machine, int, const dsl::SoftmaxI
 
 void vectorized_softmax(const dsl::Softmax &s, const Machine &machine) { SoftmaxOfRows(s, machine).apply(); }
 
-void pipeline_softmax(Halide::Pipeline pipeline, const dsl::Softmax &s, const Machine &machine) {
+void stream_softmax(Halide::Pipeline pipeline, const dsl::Softmax &s, const Machine &machine) {
+    lower_streams(pipeline, machine, 1, {"", false});
     if (!can_pipeline(s.kind, machine)) return;
     const int chunks = 0; // the update that takes whole ones
     const int chunks_of_step = elements_per_step / wide_lanes(machine.float_lanes);

@@ -54,7 +54,8 @@ class LowerStreams : public IRMutator {
 public:
     LowerStreams(const Halide::Func &output, const StreamedReads &reads, int along, bool avx512)
         : output(output.name()), rank(output.dimensions()), reads(reads), along(along),
-          function(avx512 ? "attune_stream_avx512" : "attune_stream") {}
+          function(avx512 ? "attune_stream_avx512" : "attune_stream"),
+          function_of_steps(avx512 && reads.by_halves ? "attune_stream_halves_avx512" : function) {}
 
 private:
     using IRMutator::visit;
@@ -65,10 +66,10 @@ private:
     const int rank;
     const StreamedReads reads;
     const int along;
-    const char *const function; // of the runtime
-    bool streams = false;       // whether the statement just visited does
-    Halide::Type element;       // of the output, if so
-    std::string scratch;        // where a task stores first what it streams, and what of it needs the most room
+    const char *const function, *const function_of_steps; // of the runtime
+    bool streams = false;                                 // whether the statement just visited does
+    Halide::Type element;                                 // of the output, if so
+    std::string scratch;                                  // where a task stores first what it streams, and what of it needs the most room
     std::optional<Part> largest;
     bool all_begin_lines = true; // whether streams that take turns do
     struct Loop {
@@ -164,7 +165,9 @@ private:
         if (part == Part::row) return {row, next(first, around, rows_later), far};
         if (part == Part::whole_row) return {row, {}, 0};
         const Expr run = Variable::make(Halide::Int(32), loop->name), count = min(most_elements(part), row - run * most_elements(part));
-        if (part == Part::step) return {count, {}, 0};
+        if (part == Part::step)
+            return {count, next(first, around - 1, rows_later + reads.rows_before),
+                    select(row > reads.most_bytes_near / element.bytes(), 1, 0)};
         if (part == Part::run) return {count, next(first, around - 1, rows_later), far};
         const Expr passes = storing_passes(loop), ahead = passes_ahead(loop->extent * row);
         if (part == Part::rows) return {passes * row, next(first, around, ahead), far};
@@ -193,8 +196,9 @@ private:
         const std::string index = scratch + ".index", begin = scratch + ".begin_of_part";
         const Expr at = Variable::make(first.store.type(), index), from = Variable::make(Halide::Int(32), begin);
         const Sent s = sent(loop, part, first);
-        const Stmt on = call(function, {address(output, at, element), address(scratch, from, element), s.count * element.bytes(),
-                                        s.next.defined() ? s.next : nothing(), s.far});
+        const Stmt on = call(part == Part::step ? function_of_steps : function,
+                             {address(output, at, element), address(scratch, from, element), s.count * element.bytes(),
+                              s.next.defined() ? s.next : nothing(), s.far});
         Stmt there = Block::make(redirected(body, output, scratch, at - from), on);
         there = LetStmt::make(begin, part == Part::in_turn ? begin_of_turn() : begin_of_buffer(), there);
         there = LetStmt::make(index, first.store, there);
@@ -343,6 +347,18 @@ Expr heads_in_turn() { return min(most_in_turn, Call::make(Halide::Int(32), "att
 Expr asks_in_turn() { return streamed_parts_ahead() > 0; }
 
 Expr pipelines_rows() { return Call::make(Halide::Int(32), "attune_pipelines_rows", {}, Call::PureExtern) != 0; }
+
+bool may_pipeline(const Machine &machine) { return machine.float_lanes >= 8; } // of four, arithmetic takes longer than memory
+
+Expr may_go_by_steps(const Machine &machine, const Halide::Type &type, const Expr &elements) {
+    const Expr are_few = elements <= elements_per_streamed_task / 2;
+    return type.bits() >= machine.masked_load_bits ? are_few : are_few && elements % elements_per_step == 0;
+}
+
+Expr elements_per_pipelined_task(const Expr &rows, const Expr &elements) {
+    constexpr int most_rows = 32, least_tasks = 32;
+    return max(elements_per_streamed_task, min(most_rows, rows / least_tasks) * elements);
+}
 
 Expr is_streamed(const Halide::Func &output) {
     Expr bytes = Expr(int64_t(output.type().bytes()));

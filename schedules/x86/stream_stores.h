@@ -17,7 +17,7 @@ constexpr int bytes_before_stream = 2 * dsl::bytes_per_line;
 /** Cuts the innermost axis of a stage into runs that go past the caches, of vectors of so many lanes. */
 void stream_runs(Halide::Stage stage, const Halide::Var &along, int lanes, const Halide::Type &type);
 
-/** Cuts it into shorter steps for a pipeline, which ask for nothing. The name of the loop over them ends with that of streamed_step. */
+/** Cuts it into shorter steps for a pipeline. The name of the loop over them ends with that of streamed_step. */
 void stream_steps(Halide::Stage stage, const Halide::Var &along, int lanes);
 
 constexpr int elements_per_step = 128;
@@ -26,14 +26,25 @@ extern const Halide::Var streamed_step;
 /** The name of a loop each pass of which stores a row for a pipeline, which goes past the caches as a whole. */
 extern const Halide::Var streamed_whole_row;
 
-/** Whether rows that go past the caches are pipelined on this CPU, as the runtime's attune_pipelines_rows() says. */
+/** Whether rows that go past the caches are pipelined on this CPU, as the runtime's attune_pipelines_rows() says: on machines that may. */
 Halide::Expr pipelines_rows();
+bool may_pipeline(const Machine &machine);
+constexpr int least_bytes_pipelined = 256; // a row: in shorter ones stages wait for each other
 
 constexpr int most_streamed_together = 2048; // elements
 
 /** Elements of a task of rows, in the caches and past them. There a task may begin and end within a line, which it writes by an ordinary
  * store and waits for, and a pipeline begins and ends: norms of half a megabyte a task take 0.78 to 0.9 of the time of those of 64 KiB. */
 constexpr int elements_per_task = 16384, elements_per_streamed_task = 131072;
+
+/** Whether rows of so many elements of a type can go by steps: where a task has several of them; and where no vector of the type is stored
+ * under a mask, whole steps alone, since of another each element would be stored by itself. */
+Halide::Expr may_go_by_steps(const Machine &machine, const Halide::Type &type, const Halide::Expr &elements);
+
+/** Elements of a task of rows that are pipelined. Of long ones it has more, since a pipeline of few is hardly begun when it ends, as far as
+ * enough tasks are left for other threads: on Granite Rapids softmax of rows of 32,000 to 65,536 numbers takes 0.86 to 0.95 of the time by
+ * so many. */
+Halide::Expr elements_per_pipelined_task(const Halide::Expr &rows, const Halide::Expr &elements);
 
 /** Sends rows that lie one after the other without gaps past the caches together, after the loop over `row` that stores them: no more than
  * most_streamed_together elements. */
@@ -60,8 +71,8 @@ extern const Halide::Var streamed_row;
 /** Whether so many bytes (i64) are too many to stay in the caches, as the runtime's attune_least_streamed_bytes() says. */
 Halide::Expr is_past_caches(const Halide::Expr &bytes);
 
-/** Whether an output is too large to stay in the caches, and for streamed_row also
- * whether its rows are short enough: what to specialize by, so that the other branch stays as it is. */
+/** Whether an output is too large to stay in the caches, and for streamed_row also whether its rows are short enough: what to specialize
+ * by, so that the other branch stays as it is. */
 Halide::Expr is_streamed(const Halide::Func &output);
 Halide::Expr rows_are_streamed(const Halide::Func &output);
 /** And for parts of rows_of_lines(). */
@@ -74,6 +85,10 @@ Halide::Expr begins_lines(const Halide::Func &output, const std::vector<int> &ax
 struct StreamedReads {
     std::string input; // a buffer, of which what will be read some rows later is asked for; "" for none
     bool once;         // whether each element is read once, beside others that are read again and again; else a row is read twice or more
+    // Of a pipeline, by steps: how many rows before it is written a row is read, and of how many bytes rows may be that are asked for into
+    // the first-level cache, too.
+    int rows_before = 0, most_bytes_near = 0;
+    bool by_halves = false; // whether steps are written by halves of lines, as memory is waited for more than arithmetic
 };
 
 /** Makes runs and rows what they say, in pipelines of one output whose axis `along` is contiguous: each fills a buffer in the first-level

@@ -36,9 +36,10 @@ void note(const char *to, const char *from, int64_t bytes, const char *next) {
 extern "C" {
 int attune_stream(char *to, char *from, int64_t bytes, const char *next, int next_is_far);
 int attune_stream_avx512(char *to, char *from, int64_t bytes, const char *next, int next_is_far);
+int attune_stream_halves_avx512(char *to, char *from, int64_t bytes, const char *next, int next_is_far);
 int attune_stream_begin(char *from);
 int attune_stream_end(char *from);
-decltype(attune_stream) __real_attune_stream, __real_attune_stream_avx512;
+decltype(attune_stream) __real_attune_stream, __real_attune_stream_avx512, __real_attune_stream_halves_avx512;
 
 int64_t __real_attune_least_streamed_bytes();
 int64_t __wrap_attune_least_streamed_bytes() { // all of what is part of a large output
@@ -56,6 +57,11 @@ int __wrap_attune_stream_avx512(char *to, char *from, int64_t bytes, const char 
     streamed_in_lines_of_avx512 += bytes;
     note(to, from, bytes, next);
     return __real_attune_stream_avx512(to, from, bytes, next, next_is_far);
+}
+int __wrap_attune_stream_halves_avx512(char *to, char *from, int64_t bytes, const char *next, int next_is_far) {
+    streamed_in_lines_of_avx512 += bytes;
+    note(to, from, bytes, next);
+    return __real_attune_stream_halves_avx512(to, from, bytes, next, next_is_far);
 }
 }
 
@@ -118,6 +124,7 @@ constexpr Special one = {1.0f, 0x3f80, 0x3c00}, infinity = {std::numeric_limits<
                   not_a_number = {std::numeric_limits<float>::quiet_NaN(), 0x7fc0, 0x7e00};
 
 bool has_avx512() { return std::string_view(attune_cpu_class()).substr(0, 6) == "avx512"; }
+bool has_avx2() { return has_avx512() || std::string_view(attune_cpu_class()) == "avx2"; }
 
 class Streams : public SeededTestWithParam<StreamCase> {
 protected:
@@ -169,29 +176,36 @@ protected:
         return c.heads * c.rows * c.columns * (c.type == ATTUNE_F32 ? 4 : 2);
     }
     /** Of an output that is large enough: short rows of softmax are arithmetic more than memory, but with AVX-512, and with AVX2 in f32.
-     * Those that lie apart go by a pipeline alone. */
+     * Those that lie apart go by a pipeline alone, and so do short ones of layer norm in 16 bits. */
     int64_t streamed_bytes() const {
         const StreamCase &c = GetParam();
+        const bool by_pipeline_alone = std::string_view(c.operation) == "layer_norm" && c.type != ATTUNE_F32 && c.columns <= 1024;
+        if (by_pipeline_alone) return is_pipelined() ? output_bytes() : 0;
         const bool by_memory = has_avx512() || (c.type == ATTUNE_F32 && std::string_view(attune_cpu_class()) == "avx2");
         const bool short_ones = (by_memory && c.padding == 0) || is_pipelined();
         return !is_softmax() || c.columns >= 2048 || short_ones ? output_bytes() : 0;
     }
     static constexpr int64_t longest_row_at_once = 256, step = 128;
-    /** Long rows wherever they lie, short ones that follow one another or begin a line. */
+    bool is_norm() const { return std::string_view(GetParam().operation).find("norm") != std::string_view::npos; }
+    /** Rows of norms, and long ones of softmax, wherever they lie; short ones of softmax that follow one another or begin a line. */
     bool is_pipelined() const {
         const StreamCase &c = GetParam();
         const int64_t size = c.type == ATTUNE_F32 ? 4 : 2;
         const bool begin_lines = c.first * size % 64 == 0 && (c.columns + c.padding) * size % 64 == 0;
-        const bool are_seen = c.columns > longest_row_at_once || c.padding == 0 || begin_lines;
-        return is_softmax() && pipelines_rows && has_avx512() && are_seen && c.columns * size >= 256;
+        const bool are_seen = is_norm() || c.columns > longest_row_at_once || c.padding == 0 || begin_lines;
+        const bool by_steps = is_norm() || c.columns > longest_row_at_once,
+                   whole_steps = has_avx512() || size == 4 || c.columns % step == 0;
+        const int64_t least_bytes = is_norm() && !has_avx512() ? 512 : 256;
+        return (is_softmax() || is_norm()) && pipelines_rows && has_avx2() && are_seen && c.columns * size >= least_bytes &&
+               c.columns <= 65536 && (!by_steps || whole_steps);
     }
     /** What a pipeline sends on are rows, or shorter steps of them than those that go without. */
     void expect_pipelined() const {
         const StreamCase &c = GetParam();
-        const int64_t steps = c.columns > longest_row_at_once ? (c.columns + step - 1) / step : 1;
+        const int64_t steps = is_norm() || c.columns > longest_row_at_once ? (c.columns + step - 1) / step : 1;
         if (is_pipelined()) {
             EXPECT_EQ(calls, c.heads * c.rows * steps);
-        } else if (is_softmax() && has_avx512()) {
+        } else if ((is_softmax() || (is_norm() && c.padding == 0)) && has_avx512()) {
             EXPECT_LT(calls, c.heads * c.rows * steps);
         }
     }
@@ -299,6 +313,9 @@ const auto other_cases = ::testing::Values(
     StreamCase{"layer_norm", ATTUNE_F32, 2, 32000, 72, 0, 7}, StreamCase{"rms_norm", ATTUNE_BF16, 2, 46000, 100, 0, 3},
     StreamCase{"rms_norm", ATTUNE_BF16, 2, 4700, 1024, 0, 0}, StreamCase{"layer_norm", ATTUNE_BF16, 2, 2100, 2176, 0, 1},
     StreamCase{"rms_norm", ATTUNE_F32, 2, 1100, 2048, 64, 0}, StreamCase{"rms_norm", ATTUNE_BF16, 2, 4500, 1000, 7, 3},
+    StreamCase{"layer_norm", ATTUNE_F32, 2, 1040, 2080, 32, 0}, StreamCase{"layer_norm", ATTUNE_BF16, 2, 34500, 128, 0, 0},
+    StreamCase{"rms_norm", ATTUNE_F32, 2, 33, 65537, 0, 1}, StreamCase{"layer_norm", ATTUNE_F32, 2, 33, 65536, 0, 0},
+    StreamCase{"rms_norm", ATTUNE_F32, 2, 37000, 63, 0, 0}, StreamCase{"rms_norm", ATTUNE_BF16, 2, 1, 4500001, 0, 2},
     StreamCase{"rotary_half", ATTUNE_F32, 9, 4301, 128, 0, 4}, StreamCase{"rotary_half", ATTUNE_F32, 8, 4400, 126, 2, 3},
     StreamCase{"rotary_half", ATTUNE_F32, 8, 4200, 128, 0, 0}, StreamCase{"rotary_interleaved", ATTUNE_F32, 8, 5500, 98, 1, 1},
     StreamCase{"rotary_half", ATTUNE_BF16, 16, 4300, 130, 3, 1}, StreamCase{"rotary_interleaved", ATTUNE_F16, 16, 5800, 94, 0, 5},
@@ -426,20 +443,50 @@ TEST(StreamedSlices, AreJudgedAsAWhole) {
     }
 }
 
-// Rows of 4 KiB, by runs of 1 KiB.
-TEST(StreamedNorms, AskForWhatLiesAsFarAheadAsTheRuntimeSays) {
-    Rows x({"rms_norm", ATTUNE_F32, 1, 64, 1024, 0, 0});
-    std::fill(x.lines.begin(), x.lines.end(), Line{});
-    for (const int32_t ahead : {4096, 8192, 16384}) {
+class StreamedNorms : public ::testing::Test {
+protected:
+    static constexpr int64_t bytes_per_row = 4096;
+    void SetUp() override { least_streamed = 0; }
+    void TearDown() override { bytes_ahead = 8192, pipelines_rows = true; }
+    /** How far from the first row on lies what is asked for, of 64 rows. */
+    static std::vector<int64_t> asked_for(Status (*norm)(const TensorView &, const TensorView &, const NormOptions &, attune_call *)) {
+        Rows x({"", ATTUNE_F32, 1, 64, bytes_per_row / 4, 0, 0});
+        std::fill(x.lines.begin(), x.lines.end(), Line{});
         Rows y = x;
         std::vector<const char *> next;
-        least_streamed = 0, bytes_ahead = ahead, asked = &next;
+        asked = &next;
         Call call(1);
-        EXPECT_TRUE(rms_norm(x.heads(0, 1), y.heads(0, 1), {}, &call).ok());
+        EXPECT_TRUE(norm(x.heads(0, 1), y.heads(0, 1), {}, &call).ok());
         asked = nullptr;
-        ASSERT_EQ(next.size(), 64 * 4);
+        std::vector<int64_t> places;
+        for (const char *place : next)
+            places.push_back(place - x.begin());
+        return places;
+    }
+};
+
+TEST_F(StreamedNorms, AskForWhatLiesAsFarAheadAsTheRuntimeSays) {
+    pipelines_rows = false;
+    for (const int32_t ahead : {4096, 8192, 16384}) {
+        bytes_ahead = ahead;
+        const std::vector<int64_t> places = asked_for(rms_norm);
+        ASSERT_EQ(places.size(), 64 * 4);        // runs of 1 KiB
         for (size_t run = 0; run < 4 * 8; run++) // of the first rows of a task
-            ASSERT_EQ(next[run] - x.begin(), ahead + static_cast<int64_t>(run) * 1024);
+            ASSERT_EQ(places[run], ahead + static_cast<int64_t>(run) * 1024);
+    }
+}
+
+// A row that is written was read one row before, or two where layer norm's squares come between.
+TEST_F(StreamedNorms, AskForAsMuchMoreAsTheirPipelineHasRead) {
+    if (!has_avx2()) GTEST_SKIP() << "rows are pipelined in vectors of AVX2";
+    for (const int32_t ahead : {4096, 8192, 16384}) {
+        bytes_ahead = ahead;
+        for (const auto &[norm, rows_read] : {std::pair(rms_norm, 1), {layer_norm, 2}}) {
+            const std::vector<int64_t> places = asked_for(norm);
+            ASSERT_EQ(places.size(), 64 * 8); // steps of 512 bytes
+            for (size_t step = 0; step < 8 * 8; step++)
+                ASSERT_EQ(places[step], ahead + rows_read * bytes_per_row + static_cast<int64_t>(step) * 512) << rows_read;
+        }
     }
 }
 
@@ -448,7 +495,7 @@ class StreamOfTheRuntime : public ::testing::TestWithParam<decltype(attune_strea
 protected:
     static constexpr size_t line = 64, most = 512;
     void SetUp() override {
-        if (GetParam() == attune_stream_avx512 && !has_avx512()) GTEST_SKIP() << "the function is for AVX-512";
+        if (GetParam() != attune_stream && !has_avx512()) GTEST_SKIP() << "the function is for AVX-512";
         attune_stream_begin(buffer());
     }
     char *buffer() { return lines.data()->bytes.data() + 2 * line; }
@@ -521,8 +568,9 @@ TEST_P(StreamOfTheRuntime, LeavesWhatItSharesLinesWith) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Functions, StreamOfTheRuntime, ::testing::Values(attune_stream, attune_stream_avx512),
-                         [](const auto &info) { return info.index == 0 ? "sse2" : "avx512"; });
+constexpr std::array stream_names = {"sse2", "avx512", "halves_avx512"};
+INSTANTIATE_TEST_SUITE_P(Functions, StreamOfTheRuntime, ::testing::Values(attune_stream, attune_stream_avx512, attune_stream_halves_avx512),
+                         [](const auto &info) { return stream_names[info.index]; });
 
 } // namespace
 } // namespace attune::test

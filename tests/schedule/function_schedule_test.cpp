@@ -25,6 +25,7 @@ extern "C" int32_t attune_pipelines_rows() { return 0; }
 extern "C" int attune_stream_begin(char *) { std::abort(); }
 extern "C" int attune_stream(char *, char *, int64_t, const char *, int) { std::abort(); }
 extern "C" int attune_stream_avx512(char *, char *, int64_t, const char *, int) { std::abort(); }
+extern "C" int attune_stream_halves_avx512(char *, char *, int64_t, const char *, int) { std::abort(); }
 extern "C" int attune_stream_end(char *) { std::abort(); }
 
 namespace attune::test::function_schedule_test {

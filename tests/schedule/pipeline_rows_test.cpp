@@ -27,11 +27,12 @@ struct Shares {
     Var i{"i"}, row{"row"}, lane{"lane"}, step{"step"};
     RDom chunks;
 
-    // After its stage's loop, before it, or in the third stage, too; or of what a loop before stores, which the end of the second stage may
-    // read, too.
-    enum class Sum { follows, begins, comes_again, of_twice, of_twice_that_comes_again };
-    const bool has_twice;
-    explicit Shares(Sum of_row = Sum::follows) : has_twice(of_row >= Sum::of_twice), chunks(0, x.dim(0).extent() / lanes, "chunks") {
+    // After its stage's loop, before it, or in the third stage, too; or all that the numbers are multiplied by, which takes two stages; or
+    // of what a loop before stores, which the end of the second stage may read, too.
+    enum class Sum { follows, begins, comes_again, is_all, of_twice, of_twice_that_comes_again };
+    const bool has_squares, has_twice;
+    explicit Shares(Sum of_row = Sum::follows)
+        : has_squares(of_row != Sum::is_all), has_twice(of_row >= Sum::of_twice), chunks(0, x.dim(0).extent() / lanes, "chunks") {
         const Expr at = chunks * lanes + lane;
         twice(i, row) = x(i, row) * 2;
         lane_sum(lane, row) = 0;
@@ -44,13 +45,15 @@ struct Shares {
         lane_squares(lane, row) += share(at, row) * share(at, row);
         const Expr lanes_squares = lane_squares(0, row) + lane_squares(1, row) + lane_squares(2, row) + lane_squares(3, row);
         squares(row) = lanes_squares + (of_row == Sum::of_twice_that_comes_again ? twice(0, row) : Expr(0));
-        y(i, row) = share(i, row) * squares(row) + (of_row == Sum::comes_again ? sum(row) : Expr(0));
+        const Expr of_squares = share(i, row) * squares(row) + (of_row == Sum::comes_again ? sum(row) : Expr(0));
+        y(i, row) = has_squares ? of_squares : x(i, row) * sum(row);
         y.split(i, step, i, 2 * lanes, TailStrategy::GuardWithIf).partition(step, Partition::Never);
-        share.compute_at(y, row).hoist_storage_root().split(i, step, i, lanes, TailStrategy::GuardWithIf).vectorize(i);
-        for (Func total : {sum, squares})
-            total.compute_at(y, row).hoist_storage_root();
+        sum.compute_at(y, row).hoist_storage_root();
         if (has_twice) twice.compute_at(y, row).hoist_storage_root();
         lane_sum.compute_at(sum, row).update().reorder(lane, chunks);
+        if (!has_squares) return;
+        share.compute_at(y, row).hoist_storage_root().split(i, step, i, lanes, TailStrategy::GuardWithIf).vectorize(i);
+        squares.compute_at(y, row).hoist_storage_root();
         lane_squares.compute_at(squares, row).update().reorder(lane, chunks);
     }
 
@@ -59,9 +62,9 @@ struct Shares {
         const std::string steps = loops_of(share, pure_definition) + "i", results = loops_of(y, pure_definition) + "i.step";
         PipelineRows::Stage sums = {{loops_of(lane_sum, 0), 2}};
         if (has_twice) sums.insert(sums.begin(), {loops_of(twice, pure_definition) + "i", 2 * lanes});
-        if (pipelined)
-            p.add_custom_lowering_pass(
-                new PipelineRows({sums, {{steps, 2}, {loops_of(lane_squares, 0) + chunks.x.name(), 2}}, {{results, 1}}}));
+        PipelineRows::Stages stages = {sums, {{results, 1}}};
+        if (has_squares) stages.insert(stages.begin() + 1, {{steps, 2}, {loops_of(lane_squares, 0) + chunks.x.name(), 2}});
+        if (pipelined) p.add_custom_lowering_pass(new PipelineRows(stages));
         return p;
     }
 };
@@ -100,7 +103,7 @@ Buffer<int> numbers(int width, int rows) {
 }
 
 TEST(PipelineRows, ChangesNothingForAnyNumberOfRowsAndAnyLength) {
-    for (const Shares::Sum sum : {Shares::Sum::follows, Shares::Sum::of_twice}) {
+    for (const Shares::Sum sum : {Shares::Sum::follows, Shares::Sum::is_all, Shares::Sum::of_twice}) {
         Shares apart(sum), together(sum);
         Pipeline plain = apart.pipeline(false), pipelined = together.pipeline(true);
         for (int rows : {1, 2, 3, 8})

@@ -418,10 +418,11 @@ class Streams(unittest.TestCase):
                     found = CODE.disassembly(object_of(machine, kernel), "-r")
                     calls = set(re.findall(r"R_X86_64_PLT32\t(attune_(?:stream|least_streamed|pipelines)\w*)", found))
                     asks = {"attune_streamed_bytes_ahead"} if "norm" in kernel else set() # rows that are read twice
-                    pipelines = {"attune_pipelines_rows"} if machine == "x86-64-avx512" and "softmax" in kernel else set()
+                    pipelines = {"attune_pipelines_rows"} if machine != "x86-64" and "rotary" not in kernel else set()
                     turns = {"attune_streamed_heads_in_turn", "attune_streamed_parts_ahead"} if "rotary" in kernel else set()
+                    halves = {"attune_stream_halves_avx512"} if machine == "x86-64-avx512" and "norm" in kernel else set()
                     always = {function, "attune_stream_begin", "attune_stream_end", "attune_least_streamed_bytes"}
-                    self.assertEqual(calls, always | asks | pipelines | turns)
+                    self.assertEqual(calls, always | asks | pipelines | turns | halves)
 
     def test_of_softmax_read_weigh_and_write_in_one_loop(self):
         """Maxima of the next row, exponentials of this and stores of the row before: short rows in turn, and longer ones' steps."""
@@ -430,6 +431,23 @@ class Streams(unittest.TestCase):
                 path = object_of("x86-64-avx512", f"{kernel}_vectorized_{dtype}")
                 loops = [{mnemonic for _, mnemonic, _ in loop} for loop in CODE.loops_around_calls(path, "attune_stream_avx512")]
                 self.assertGreaterEqual(len([loop for loop in loops if {"vmaxps", "vfmadd213ps", "prefetcht1"} <= loop]), 2)
+
+    def test_of_softmax_ask_for_the_next_rows(self):
+        """Into the second level of the caches, or the first where rows come from a cache: beside exponentials, which leave the time for it."""
+        for machine, kernel in itertools.product(("x86-64-avx512", "x86-64-avx2"), ("softmax_vectorized_f32", "softmax_vectorized_bf16")):
+            with self.subTest(machine=machine, kernel=kernel):
+                loops = [{mnemonic for _, mnemonic, _ in loop} for loop in CODE.innermost_loops(object_of(machine, kernel))]
+                for request in ("prefetcht0", "prefetcht1"):
+                    self.assertTrue([loop for loop in loops if {request, "vfmadd213ps"} <= loop], request)
+
+    def test_of_norms_read_and_write_in_one_loop(self):
+        """Squares of the next row and stores of this one; of layer norm the next row's sum, squares of this and stores of the row before."""
+        of_sums_alone = {"rms_norm": "vfmadd", "layer_norm": "vaddps"} # instructions that none needs to write a row
+        for (kernel, summed), dtype in itertools.product(of_sums_alone.items(), ("f32", "bf16")):
+            with self.subTest(kernel=kernel, dtype=dtype):
+                path = object_of("x86-64-avx512", f"{kernel}_vectorized_{dtype}")
+                loops = CODE.loops_around_calls(path, "attune_stream_halves_avx512")
+                self.assertTrue([loop for loop in loops if any(mnemonic.startswith(summed) for _, mnemonic, _ in loop)])
 
     def test_go_past_the_caches(self):
         with tempfile.TemporaryDirectory() as folder:
