@@ -4,6 +4,9 @@ include_guard(GLOBAL)
 include("${CMAKE_CURRENT_LIST_DIR}/AttuneCuda.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/AttuneHalide.cmake")
 
+# The CPU classes, the best one first, as attune_cpu_class() names them.
+set_property(GLOBAL PROPERTY ATTUNE_CPU_CLASSES avx512_zen5 avx512_bf16 avx512_amx avx512 avx2 x86-64)
+
 # Sets `out` to an element type as Halide spells it: float32, float16 or bfloat16.
 function(_attune_halide_type out dtype)
     string(REGEX REPLACE "^(b?)f([0-9]+)$" "\\1float\\2" type "${dtype}")

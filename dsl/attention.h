@@ -176,8 +176,9 @@ struct Panels {
     /** Partly masked; and that for the tile's first rows, and wholly for the others; and the other way round. */
     enum Kind { empty, full, partial, partial_first, partial_rest };
     enum Joined { any, all };
-    /** How many panels are listed, how many up to the end of each kind but the last, and then panels, by kind: which key of the block each
-     * begins with. */
+    /** What the list has at each slot: how many panels are listed; how many of them are full, how many more are partial for all rows, and
+     * for the first rows, each counted from the beginning; then, from first_listed on, the key of the block that each panel begins with,
+     * kind after kind. */
     enum Slot { listed_count, full_count, both_end, first_end, first_listed };
 };
 

@@ -43,8 +43,8 @@ Expr packed_channel(const AttentionInputs &in, const Blocking &blocking, const F
 }
 
 // A channel of v, or of two keys one after the other as a pair.
-Expr packed_value(const AttentionInputs &in, const Blocking &blocking, const Expr &padded_value_dim,
-                  const std::function<Expr(const Expr &)> &source, const Expr &packed_key, int which_part) {
+Expr make_packed_value(const AttentionInputs &in, const Blocking &blocking, const Expr &padded_value_dim,
+                       const std::function<Expr(const Expr &)> &source, const Expr &packed_key, int which_part) {
     const Products &products = blocking.products;
     const bool exact = blocking.value_step == 1 || is_const(padded_value_dim);
     Expr channel = blocking.value_step == 1 ? Expr(dim) : min(dim, in.value_dim - 1);
@@ -165,7 +165,7 @@ void declare_places(Operands &o, const AttentionInputs &in, const Blocking &bloc
 
 void declare_panel_place(Operands &o, const AttentionInputs &in, const Blocking &blocking, const Panels &panels) {
     const Halide::Var slot("slot");
-    const Expr of_tile = blocking.task_of(tile), begin = listed_key(blocking, panels, slot);
+    const Expr of_tile = blocking.task_of(tile), begin = panel_key_in_block(blocking, panels, slot);
     const auto place = o.place(block, of_tile, head, batch);
     // The panel's first key lies where the caller has it, or in the copy.
     const auto lies = [&](bool may, const Func &copy, const Expr &width, Operands::Place given, Operands::Place first) -> Expr {
@@ -222,7 +222,7 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
             return packed_channel(in, blocking, in.key, dim, source(key), head / in.heads_per_group, channel_of_key, which);
         }));
     o.value_words(products.at({dim, key, block, task, head, batch}, part)) = of_part(products, [&](int which) {
-        const Expr packed = packed_value(in, blocking, padded_value_dim, source, key, which);
+        const Expr packed = make_packed_value(in, blocking, padded_value_dim, source, key, which);
         return together > 1 && products.parts == 1 ? finite_pair(packed) : packed;
     });
     const Expr value = o.value_words(products.at({dim, key, block, task, head, batch}, part));
@@ -252,7 +252,7 @@ Expr packed_key(const AttentionInputs &in, const Blocking &blocking, const Opera
 
 Expr packed_value(const Blocking &blocking, const Operands &o, const Panels &panels, const Expr &slot, const Expr &packed_key,
                   const Expr &part) {
-    const Expr begin = listed_key(blocking, panels, slot) / blocking.products.depth();
+    const Expr begin = panel_key_in_block(blocking, panels, slot) / blocking.products.depth();
     const Expr copied = o.value(blocking.products.at({dim, begin + packed_key, block, blocking.task_of(tile), head, batch}, part));
     if (!o.values_may_be_in_place) return copied;
     const Expr element = element_of(packed_key, o.stored_value_dim, dim);

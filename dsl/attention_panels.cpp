@@ -32,7 +32,7 @@ struct Known {
 
 enum Fact { first = 1, rest = 2, all_rows = 4, compiled_all = 8, whole_block = 16 };
 
-Expr panel_begin(const Blocking &blocking, const KeyRanges &ranges) {
+Expr first_key_of_panel(const Blocking &blocking, const KeyRanges &ranges) {
     return block * blocking.keys_per_block + panel_key(blocking, ranges, panel);
 }
 
@@ -50,7 +50,7 @@ Expr covers_whole_block(const Blocking &blocking, const KeyRanges &ranges) {
 
 // Stored, and not derived wherever they are needed: a mask's expression in the conditions of loops over panels costs the compiler seconds.
 void declare_facts(Panels &p, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
-    const Expr begin = panel_begin(blocking, ranges), end = begin + blocking.keys_per_panel;
+    const Expr begin = first_key_of_panel(blocking, ranges), end = begin + blocking.keys_per_panel;
     const auto range = ranges.of_tile(tile, head, batch);
     Expr inside = begin < range[KeyRanges::end] && end > range[KeyRanges::first];
     Expr all = covers_all_rows(ranges, begin, end), compiled = Halide::Internal::const_true(), of_first = inside, of_rest = inside;
@@ -68,7 +68,7 @@ void declare_facts(Panels &p, const AttentionInputs &in, const Blocking &blockin
 }
 
 Known known(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels) {
-    const Expr begin = panel_begin(blocking, ranges), facts = panels.facts(panel, tile, block, head, batch);
+    const Expr begin = first_key_of_panel(blocking, ranges), facts = panels.facts(panel, tile, block, head, batch);
     auto holds = [&](Fact fact) -> Expr { return (facts & int(fact)) != 0; };
     return {begin,
             begin + blocking.keys_per_panel,
@@ -259,17 +259,17 @@ Expr attending_bit(const Panels &p, const Expr &of_row, const Expr &slot) {
 
 Expr listed(const Panels &p, Panels::Slot which) { return p.list(int(which), tile, block, head, batch); }
 
-Expr listed_key(const Blocking &blocking, const Panels &p, const Expr &slot) {
+Expr panel_key_in_block(const Blocking &blocking, const Panels &p, const Expr &slot) {
     // The list holds keys of the block, which bounds can't see.
     return clamp(p.list(Panels::first_listed + slot, tile, block, head, batch), 0, blocking.keys_per_block);
 }
 
 Expr first_key(const Blocking &blocking, const Panels &p, const Expr &slot) {
-    return block * blocking.keys_per_block + listed_key(blocking, p, slot);
+    return block * blocking.keys_per_block + panel_key_in_block(blocking, p, slot);
 }
 
 Expr keys_left(const Blocking &blocking, const KeyRanges &ranges, const Panels &p, const Expr &slot) {
-    return ranges.of_tile(tile, head, batch)[KeyRanges::end] - block * blocking.keys_per_block - listed_key(blocking, p, slot);
+    return ranges.of_tile(tile, head, batch)[KeyRanges::end] - block * blocking.keys_per_block - panel_key_in_block(blocking, p, slot);
 }
 
 std::vector<SlotsOfRows> slots_of_rows(const Blocking &blocking, const Panels &p) {

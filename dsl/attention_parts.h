@@ -26,10 +26,13 @@ BlockState block_state(const BlockParts &parts, const Scores &scores);
 Fold fold(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels, const BlockState &partial,
           const Halide::Expr &padded_value_dim);
 
-/** What the products take of key `lane` of the panel listed at a slot, which begins with key `begin` of the block, at d, and of the value
- * of a packed key of the panel, at `dim`: from the copies or where they lie. Of numbers in parts, of one of them. */
+/** What the first product reads of a key: word `d` of key `lane` of the panel that is listed at `slot` and begins with key `begin` of the
+ * block. It comes from the block's copy, or from the caller's memory where that panel is read in place. Where numbers are in parts, it is
+ * part `part` of them. */
 Halide::Expr packed_key(const AttentionInputs &in, const Blocking &blocking, const Operands &operands, const Halide::Expr &slot,
                         const Halide::Expr &begin, const Halide::Expr &lane, const Halide::Expr &d, const Halide::Expr &part);
+
+/** What the second product reads of a value: channel axes::dim of packed key `packed_key` of the panel listed at `slot`; likewise. */
 Halide::Expr packed_value(const Blocking &blocking, const Operands &operands, const Panels &panels, const Halide::Expr &slot,
                           const Halide::Expr &packed_key, const Halide::Expr &part);
 
@@ -135,7 +138,7 @@ Halide::Expr panel_key(const Blocking &blocking, const KeyRanges &ranges, const 
 Halide::Expr attending_bit(const Panels &panels, const Halide::Expr &row, const Halide::Expr &key_of_block);
 
 /** Which key the panel listed at `slot` begins with: of the block, and of the sequence; and how many panels there are. */
-Halide::Expr listed_key(const Blocking &blocking, const Panels &panels, const Halide::Expr &slot);
+Halide::Expr panel_key_in_block(const Blocking &blocking, const Panels &panels, const Halide::Expr &slot);
 Halide::Expr first_key(const Blocking &blocking, const Panels &panels, const Halide::Expr &slot);
 Halide::Expr listed(const Panels &panels, Panels::Slot which);
 

@@ -68,18 +68,13 @@ Interval compiled_keys(const AttentionInputs &in, const Blocking &blocking) {
     return in.mask ? in.mask->possible_keys({batch, head, queries_of_tile(in, blocking), all}) : all;
 }
 
-// Gap g of a row lies between its intervals g - 1 and g; the first starts at 0, the last has no end.
 void declare_gaps(KeyRanges &k, const AttentionInputs &in, const Blocking &blocking) {
-    const KeyIntervals &intervals = in.intervals;
     Halide::Var gap("gap");
-    const Cell any{batch, head, query_of(in, blocking, row), Expr()};
-    const int far = 0x7fffffff;
-    Expr begin = select(gap == 0, 0, intervals.end(max(gap - 1, 0), any));
-    Expr end = select(gap == intervals.count, far, intervals.begin(min(gap, intervals.count - 1), any));
-    k.gap(row, gap, tile, head, batch) = Tuple(begin, end);
+    const Halide::Internal::Interval of_row_alone = in.intervals.gap(gap, {batch, head, query_of(in, blocking, row), Expr()});
+    k.gap(row, gap, tile, head, batch) = Tuple(of_row_alone.min, of_row_alone.max);
     auto over_rows = [&]() -> Halide::FuncRef { return k.gap_range(gap, tile, head, batch); };
     auto of_row = k.gap(k.rows, gap, tile, head, batch);
-    over_rows() = Tuple(far, 0);
+    over_rows() = Tuple(Halide::Int(32).max(), 0);
     over_rows() =
         Tuple(min(over_rows()[KeyRanges::first], of_row[KeyRanges::first]), max(over_rows()[KeyRanges::end], of_row[KeyRanges::end]));
 }

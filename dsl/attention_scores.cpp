@@ -52,7 +52,7 @@ public:
         add_relative_bias();
         add_bias();
         if (in.score) apply_own();
-        s.unchanged = select(spoilt || use_cap || use_relative || use_bias || bool(in.score), 0, listed(panels, Panels::full_count));
+        s.unchanged = select(has_large || use_cap || use_relative || use_bias || bool(in.score), 0, listed(panels, Panels::full_count));
         mask();
         leave_out_gaps();
         return s;
@@ -63,7 +63,8 @@ private:
     const Expr always = Halide::Internal::const_true();
     const Expr use_cap = in.softcap > 0.0f, use_relative = in.use_relative != 0, use_bias = in.use_bias != 0;
     const Halide::Var slot{"slot"};
-    Expr spoilt = Halide::Internal::const_false(); // whether a key of the block or a row of the tile takes products of its own
+    Expr has_large =
+        Halide::Internal::const_false(); // whether the block has keys, or the tile rows, that are multiplied anew: remultiply()
     Scores s;
 
     RDom all_keys(const char *name, const Expr &used) const { return listed_keys(blocking, panels, name, used); }
@@ -75,7 +76,7 @@ private:
     Expr slot_key(const Expr &of_slot, const Expr &of_panel) const { return of_slot * blocking.keys_per_panel + of_panel; }
     Halide::FuncRef at(const Expr &slot_key) const { return s.masked(row, slot_key, tile, block, head, batch); }
     Halide::FuncRef stored(const RDom &r) const { return at(slot_key(r.y, r.x)); }
-    Expr in_block(const RDom &r) const { return listed_key(blocking, panels, r.y) + r.x; }
+    Expr in_block(const RDom &r) const { return panel_key_in_block(blocking, panels, r.y) + r.x; }
     // The cell's key is clamped for reading tensors: past the last key the run-time mask has the say, and never allows.
     Cell cell(const RDom &r) const {
         return {batch, head, query_of(in, blocking, row), min(block * blocking.keys_per_block + in_block(r), in.keys - 1)};
@@ -86,7 +87,7 @@ private:
 
     Expr add_product(const Expr &sum, const Expr &d, const Expr &lane, const Expr &slot) const {
         // What comes of asking is 0, and makes no difference.
-        Expr begin = listed_key(blocking, panels, slot);
+        Expr begin = panel_key_in_block(blocking, panels, slot);
         if (blocking.asks_ahead) begin = clamp(begin + ahead.asked(slot, tile, block, head, batch), 0, blocking.keys_per_block);
         return products.add_parts(
             sum, [&](int part) { return query(d, part); },
@@ -126,11 +127,11 @@ private:
         const Expr of_task = blocking.task_of(tile);
         const auto is_large = [](const Expr &bits) { return bits >= Operands::large_bits; };
         const Expr tile_is_large = is_large(operands.tile_query_bits(tile, head, batch));
-        spoilt = is_large(operands.key_bits(block, of_task, head, batch)) || tile_is_large;
+        has_large = is_large(operands.key_bits(block, of_task, head, batch)) || tile_is_large;
         RDom terms(0, blocking.keys_per_panel, 0, products.depth() * s.dims.x.extent(), 0, blocking.panels_per_block(), "remultiply_keys");
-        const Expr listed_at = listed_key(blocking, panels, terms.z) + terms.x;
+        const Expr listed_at = panel_key_in_block(blocking, panels, terms.z) + terms.x;
         const Expr key_is_large = is_large(operands.each_key_bits(listed_at, block, of_task, head, batch));
-        terms.where(terms.z < select(spoilt, listed(panels, Panels::listed_count), 0));
+        terms.where(terms.z < select(has_large, listed(panels, Panels::listed_count), 0));
         terms.where(tile_is_large || key_is_large);
         const Expr channel = terms.y, inside = min(channel, in.head_dim - 1);
         const Expr token = min(block * blocking.keys_per_block + listed_at, in.keys - 1);

@@ -38,7 +38,6 @@ CacheWrite cache_write(const CacheWriteInputs &in) {
 
 CacheCounts cache_counts(const Func &lengths, const Expr &new_tokens, const Expr &queries, const Expr &capacity) {
     CacheCounts c{Func("cache_counts")};
-    const Var which("which");
     const Expr tokens = clamp(lengths(batch), 0, capacity) + new_tokens;
     c.result(batch, which) = select(which == 0, min(tokens, capacity), tokens - queries);
     return c;

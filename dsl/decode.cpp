@@ -79,7 +79,6 @@ void declare_chunk_merge(Decode &d) {
     const AttentionInputs &in = d.inputs;
     declare_merged(d);
     declare_starved(d);
-    Halide::Var which("which");
     Expr sum = d.merged(int(Decode::header_sum), 0, row, head, batch);
     d.closing(which, row, head, batch) =
         closing(in, which, d.joint(row, head, batch), sum, cell_of_row(in, row, 0).head, d.attends(row, head, batch));

@@ -207,10 +207,10 @@ void declare_places(Decode &d) {
     d.listed = RDom(0, keys, 0, slots_per_queue(d), 0, queues(d), "listed_keys");
     d.listed.where(d.listed.y < queued(d) + slots_ahead(d));
     const InQueue at{d.listed.z, d.listed.y};
-    const Expr listed_key = at.slot(d) * keys + d.listed.x;
+    const Expr entry = at.slot(d) * keys + d.listed.x;
     const ListedPanel of_key(d, at.number(d), d.listed.x);
     if (!pages.key_strides || !pages.value_strides) {
-        declare_table(d.place_of_page, listed_key, {of_key.place, of_key.page});
+        declare_table(d.place_of_page, entry, {of_key.place, of_key.page});
         return;
     }
     d.listed_panels = RDom(0, most_in_queue(d), 0, queues(d), "listed_panels");
@@ -228,7 +228,7 @@ void declare_places(Decode &d) {
         const Expr by_key = of_key.elements(strides);
         return d.blocking.in_turn ? by_key : branch(whole, elements_in_panel(d, what, at.slot(d), d.listed.x), by_key);
     };
-    declare_table(d.read_at, listed_key, {elements(Cached::key, *pages.key_strides), elements(Cached::value, *pages.value_strides)});
+    declare_table(d.read_at, entry, {elements(Cached::key, *pages.key_strides), elements(Cached::value, *pages.value_strides)});
 }
 
 } // namespace
@@ -263,7 +263,7 @@ Expr key_in_slot(const Decode &d, const Expr &slot, const Expr &of_lane) {
     return Halide::unsafe_promise_clamped(slot * keys + of_lane, 0, slots(d) * keys - 1);
 }
 
-Expr listed_key(const Decode &d, const Expr &of_lane, const Expr &of_stream, const Expr &at_step) {
+Expr key_entry(const Decode &d, const Expr &of_lane, const Expr &of_stream, const Expr &at_step) {
     return key_in_slot(d, in_queue(d, of_stream, at_step).slot(d), of_lane);
 }
 

@@ -44,10 +44,10 @@ Halide::Expr slot_of(const Decode &d, const Halide::Expr &of_stream, const Halid
 Halide::Expr panel_begin(const Decode &d, const Halide::Expr &of_stream, const Halide::Expr &at_step);
 Halide::Expr comes_again(const Decode &d, const Halide::Expr &of_stream, const Halide::Expr &at_step);
 
-/** The key to read for one of the lanes of a panel, the nearest that some row may attend to, or for one further on: its place in the tables
- * of keys. */
+/** The entry, in the tables of keys, of what is read for a lane of a panel: the key itself, or the nearest that some row may attend to. The
+ * panel is given by its slot, or as that of a stream at a step. */
 Halide::Expr key_in_slot(const Decode &d, const Halide::Expr &slot, const Halide::Expr &of_lane);
-Halide::Expr listed_key(const Decode &d, const Halide::Expr &of_lane, const Halide::Expr &of_stream, const Halide::Expr &at_step);
+Halide::Expr key_entry(const Decode &d, const Halide::Expr &of_lane, const Halide::Expr &of_stream, const Halide::Expr &at_step);
 
 /** What a listed key, and its value, are to be multiplied with: components of Decode::scale_of. */
 enum class Scale { key, value };
@@ -84,7 +84,8 @@ Halide::Expr lane_of(const Decode &d, Cached what, int lanes, const Halide::Expr
 /** The same of the vector of channels that vectors of words leave whole, in f32. */
 Halide::Expr single_lane_of(const Decode &d, Cached what, const Halide::Expr &listed, const Ahead &ahead);
 
-/** The same of the channels that all these leave, in f32: of the `nth` vector of them, filled up with zeros as MaskLoads knows it. */
+/** The same of the channels after the last whole vector, in f32: the `nth` vector of them, filled up with zeros in the form that MaskLoads
+ * makes a masked load of. */
 Halide::Expr rest_lane_of(const Decode &d, Cached what, const Halide::Expr &listed, const Halide::Expr &nth, const Ahead &ahead);
 
 /** How many vectors of channels those of words leave whole, 0 or 1. */

@@ -146,7 +146,7 @@ Expr channel_in_whole_panel(const Decode &d, Cached what, const Expr &slot, cons
 }
 
 Expr tiled_channel(const Decode &d, Cached what, const Expr &of_lane, const Expr &of_stream, const Expr &at_step, const Expr &of_head) {
-    const Expr listed = listed_key(d, of_lane, of_stream, at_step), c = Halide::unsafe_promise_clamped(of_head, 0, width_of(d, what) - 1);
+    const Expr listed = key_entry(d, of_lane, of_stream, at_step), c = Halide::unsafe_promise_clamped(of_head, 0, width_of(d, what) - 1);
     if (!d.panel_at.defined()) return stored_channel(d, what, Halide::Internal::const_false(), listed, c);
     const Expr slot = slot_of(d, of_stream, at_step), by_key = d.read_at(listed, chunk, head, batch)[what == Cached::key ? 0 : 1];
     return channel_at(d, what, listed, branch(is_whole(d, slot), elements_in_panel(d, what, slot, of_lane), by_key), c);

@@ -80,7 +80,7 @@ KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vec
     const std::string suffix = rows_per_vector > 1 ? "_of_rows" : "";
     p.query = rows_per_vector > 1 ? queries_of_rows(d, p, suffix) : d.query;
     const Ahead ahead = {true, alone, rows_per_vector > 1};
-    const Expr listed = listed_key(d, lane, stream, step);
+    const Expr listed = key_entry(d, lane, stream, step);
     // Sums by channel of a group's keys side by side, so that they can be halved until there is one for each key and row.
     const Expr of_vector = channel % vector_lanes, of_row = channel % p.lanes, number = channel / vector_lanes;
     const Halide::Var &group = groups.group, &of_stream = groups.of_stream;
@@ -165,7 +165,7 @@ void declare_decode_scores(Decode &d) {
 
     if (in.pages.scaled()) {
         const RDom scaled = steps_of(d, "scaled_steps");
-        at(scaled) *= scale_of(d, Scale::key, listed_key(d, lane, scaled.x, scaled.y));
+        at(scaled) *= scale_of(d, Scale::key, key_entry(d, lane, scaled.x, scaled.y));
         d.stages.push_back(scaled);
     }
 
@@ -188,9 +188,7 @@ void declare_decode_scores(Decode &d) {
     RDom gaps(0, d.blocking.streams, 0, in.intervals.count + 1, 0, d.steps_per_chunk(), "gap_steps");
     gaps.where(gaps.z < select(d.full(chunk, head, batch) != 0, 0, steps(d)));
     const Cell of_row = cell_of_row(in, row, panel_begin(d, gaps.x, gaps.z) + lane);
-    const KeyIntervals &intervals = in.intervals;
-    Expr begin = select(gaps.y == 0, 0, intervals.end(max(gaps.y - 1, 0), of_row));
-    Expr end = select(gaps.y == intervals.count, Halide::Int(32).max(), intervals.begin(min(gaps.y, intervals.count - 1), of_row));
+    const auto [begin, end] = in.intervals.gap(gaps.y, of_row);
     Expr repeated = comes_again(d, gaps.x, gaps.z);
     Expr unmasked = d.masked(lane, gaps.x, gaps.z, row, chunk, head, batch);
     d.masked(lane, gaps.x, gaps.z, row, chunk, head, batch) =

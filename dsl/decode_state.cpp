@@ -50,7 +50,7 @@ Expr packed_values(const Decode &d, const Expr &packed_lane, const Expr &of_stre
     const int channels = d.channels_per_lane();
     ahead.wanted = v % channels == 0;
     auto lanes = [&](int which) {
-        const Expr listed = listed_key(d, packed_lane * d.products.depth() + which, of_stream, step);
+        const Expr listed = key_entry(d, packed_lane * d.products.depth() + which, of_stream, step);
         return lane_of(d, Cached::value, d.blocking.lanes, listed, v / channels, ahead);
     };
     if (d.products.pairs) return pairs_of_words(lanes(0), lanes(1), v % channels);
@@ -70,7 +70,7 @@ struct OutputVectors {
 
 Expr values_read(const Decode &d, const OutputVectors &vectors, const Ahead &ahead) {
     if (vectors.of == OutputVectors::whole) return packed_values(d, lane, stream, vector, ahead);
-    const Expr listed = listed_key(d, lane, stream, step);
+    const Expr listed = key_entry(d, lane, stream, step);
     if (vectors.of == OutputVectors::single) return single_lane_of(d, Cached::value, listed, ahead);
     return rest_lane_of(d, Cached::value, listed, vector - vectors.first, ahead);
 }
@@ -134,7 +134,7 @@ void declare_careful_sum(Decode &d) {
     const PartKeys keys(d, "careful_keys", false);
     const Expr of_rest = words ? vector >= whole : Halide::Internal::const_true();
     const Expr c = Halide::unsafe_promise_clamped(at, 0, in.value_dim - 1);
-    const Expr listed = listed_key(d, keys.packed_lane, keys.of_stream, step), stored = channel_of(d, Cached::value, listed, c);
+    const Expr listed = key_entry(d, keys.packed_lane, keys.of_stream, step), stored = channel_of(d, Cached::value, listed, c);
     add(d.products.singles(), keys, of_rest && at < in.value_dim, in.pages.scaled() ? stored * scale_of(d, Scale::value, listed) : stored);
 }
 
@@ -221,7 +221,7 @@ void declare_chunk_state(Decode &d) {
     if (in.pages.scaled()) {
         d.scaled = steps_of(d, "scaled_shares"), d.scaled_share = Func("scaled_share");
         d.scaled_share(lane, stream, step, row, chunk, head, batch) = Halide::undef<float>();
-        over(d.scaled_share, d.scaled) = over(d.share, d.scaled) * scale_of(d, Scale::value, listed_key(d, lane, d.scaled.x, d.scaled.y));
+        over(d.scaled_share, d.scaled) = over(d.share, d.scaled) * scale_of(d, Scale::value, key_entry(d, lane, d.scaled.x, d.scaled.y));
     }
     declare_output(d);
 }

@@ -118,7 +118,7 @@ void declare_tiled_scores(Decode &d) {
         [&](TiledProducts::Scores &s) {
             s.key = Func("tiled_key");
             s.key(channel, vector, lane, stream, step, chunk, head, batch) =
-                in.pages.scaled() ? converted_word(d) : word_of(d, Cached::key, listed_key(d, lane, stream, step), vector);
+                in.pages.scaled() ? converted_word(d) : word_of(d, Cached::key, key_entry(d, lane, stream, step), vector);
             return s.key(s.dims.x, s.dims.y, lane, stream, step, chunk, head, batch);
         },
         [&](const RDom &r) { return may_lie ? !lies(r) : Halide::Internal::const_true(); });

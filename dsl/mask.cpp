@@ -213,6 +213,10 @@ Expr KeyIntervals::begin(const Expr &r, const Cell &row) const { return table(0,
 
 Expr KeyIntervals::end(const Expr &r, const Cell &row) const { return table(1, r, row.query, row.head, row.batch); }
 
+Halide::Internal::Interval KeyIntervals::gap(const Expr &g, const Cell &row) const {
+    return {select(g == 0, 0, end(max(g - 1, 0), row)), select(g == count, Halide::Int(32).max(), begin(min(g, count - 1), row))};
+}
+
 Expr KeyIntervals::allows(const Expr &r, const Cell &cell) const { return begin(r, cell) <= cell.key && cell.key < end(r, cell); }
 
 } // namespace attune::dsl

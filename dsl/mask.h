@@ -105,6 +105,10 @@ struct KeyIntervals {
     Halide::Expr begin(const Halide::Expr &r, const Cell &row) const;
     Halide::Expr end(const Halide::Expr &r, const Cell &row) const;
 
+    /** Where gap g of a row, from 0 to `count`, begins and ends: between intervals g - 1 and g, the first from 0 on, the last without end.
+     */
+    Halide::Internal::Interval gap(const Halide::Expr &g, const Cell &row) const;
+
     /** Whether interval r allows the cell. A row's intervals are disjoint, so that at most one does. */
     Halide::Expr allows(const Halide::Expr &r, const Cell &cell) const;
 };

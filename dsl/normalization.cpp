@@ -24,14 +24,8 @@ Expr added(const Expr &a, const Expr &b) { return strict_add(a, b); }
 
 const Func &halved(const Func &by_lane, const std::vector<Func> &halves) { return halves.empty() ? by_lane : halves.back(); }
 
-// Of the lanes that are left, by what a lane has.
-template <typename OfLane> void declare_total(Func total, int left, const Halide::RDom &lanes, const OfLane &of_lane) {
-    if (left == 1) {
-        total(row) = of_lane(0);
-        return;
-    }
-    total(row) = 0.0f;
-    total(row) += of_lane(lanes);
+template <typename OfLane> void declare_total(const Func &total, const Norm &n, const OfLane &of_lane) {
+    join_lanes(total, {row}, n.lanes, 0.0f, of_lane, [](const Expr &a, const Expr &b) { return a + b; });
 }
 
 void declare_sum(Norm &n, const Element &x, const NormShape &shape) {
@@ -39,7 +33,7 @@ void declare_sum(Norm &n, const Element &x, const NormShape &shape) {
     for (const RowChunk &chunk : n.chunks)
         n.lane_sum(lane, row) += chunk.counted(x(chunk.at), 0.0f);
     n.sums = halved_lanes(n.lane_sum, "sum", shape.lanes, shape.left, added);
-    declare_total(n.sum, shape.left, n.lanes, [&](const Expr &l) { return halved(n.lane_sum, n.sums)(l, row); });
+    declare_total(n.sum, n, [&](const Expr &l) { return halved(n.lane_sum, n.sums)(l, row); });
 }
 
 void declare_squares(Norm &n, const Element &x, const NormShape &shape) {
@@ -47,7 +41,7 @@ void declare_squares(Norm &n, const Element &x, const NormShape &shape) {
     for (const RowChunk &chunk : n.chunks)
         n.lane_squares(lane, row) += chunk.counted(x(chunk.at) * x(chunk.at), 0.0f);
     n.halved_squares = halved_lanes(n.lane_squares, "squares", shape.lanes, shape.left, added);
-    declare_total(n.squares, shape.left, n.lanes, [&](const Expr &l) { return halved(n.lane_squares, n.halved_squares)(l, row); });
+    declare_total(n.squares, n, [&](const Expr &l) { return halved(n.lane_squares, n.halved_squares)(l, row); });
 }
 
 void declare_deviations(Norm &n, const Element &deviation, const NormShape &shape) {
@@ -60,8 +54,8 @@ void declare_deviations(Norm &n, const Element &deviation, const NormShape &shap
     const auto both_added = [](const FuncRef &a, const FuncRef &b) { return Tuple(added(a[0], b[0]), added(a[1], b[1])); };
     n.halved_squares = halved_lanes(n.lane_squares, "squares", shape.lanes, shape.left, both_added);
     const auto of_lane = [&](const Expr &l) { return halved(n.lane_squares, n.halved_squares)(l, row); };
-    declare_total(n.squares, shape.left, n.lanes, [&](const Expr &l) { return of_lane(l)[0]; });
-    declare_total(n.deviations, shape.left, n.lanes, [&](const Expr &l) { return of_lane(l)[1]; });
+    declare_total(n.squares, n, [&](const Expr &l) { return of_lane(l)[0]; });
+    declare_total(n.deviations, n, [&](const Expr &l) { return of_lane(l)[1]; });
 }
 
 } // namespace

@@ -26,11 +26,11 @@ struct NormInputs {
  * Variance", The American Statistician 37, 1983, eq. 1.7). */
 struct Norm {
     NormKind kind;
-    Halide::Func lane_sum;                    // (lane, row): of the channels c = lane (mod lanes); layer alone
-    std::vector<Halide::Func> sums;           // as lane_sum, each of half the lanes of the one before; likewise
-    Halide::Func sum;                         // (row); likewise
-    Halide::Func mean;                        // (row); likewise
-    Halide::Func lane_squares;                // (lane, row): of x - mean; of layer norm of f32 a Tuple of that, and the sum of x - mean
+    Halide::Func lane_sum;          // (lane, row): of the channels c = lane (mod lanes); layer alone
+    std::vector<Halide::Func> sums; // as lane_sum, each of half the lanes of the one before; likewise
+    Halide::Func sum;               // (row); likewise
+    Halide::Func mean;              // (row); likewise
+    Halide::Func lane_squares;      // (lane, row): of x (rms) or x - mean; of layer norm of f32 a Tuple of that, and the sum of x - mean
     std::vector<Halide::Func> halved_squares; // as lane_squares, likewise
     Halide::Func squares;                     // (row): their sum
     Halide::Func deviations;                  // (row): the sum of x - mean; layer norm of f32 alone

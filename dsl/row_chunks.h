@@ -57,8 +57,8 @@ std::vector<Halide::Func> halved_lanes(const Halide::Func &by_lane, const std::s
         throw Halide::CompileError("attune: the lanes of " + by_lane.name() + " are no power of 2 times those that are left");
     std::vector<Halide::Func> halves;
     Halide::Func whole = by_lane;
+    const std::vector<Halide::Var> args = by_lane.args();
     for (int half = lanes / 2; half >= left; half /= 2) {
-        const std::vector<Halide::Var> args = by_lane.args();
         std::vector<Halide::Expr> other(args.begin(), args.end());
         for (Halide::Expr &arg : other)
             arg = Halide::Internal::substitute(axes::lane.name(), axes::lane + half, arg);
@@ -67,6 +67,18 @@ std::vector<Halide::Func> halved_lanes(const Halide::Func &by_lane, const std::s
         halves.push_back(whole = next);
     }
     return halves;
+}
+
+/** The lanes that are left, by what a lane has, joined one after the other from `none` on; one alone is all. */
+template <typename OfLane, typename Join> void join_lanes(Halide::Func total, const std::vector<Halide::Var> &args,
+                                                          const Halide::RDom &left, const Halide::Expr &none, const OfLane &of_lane,
+                                                          const Join &join) {
+    if (is_const_one(left.x.extent())) {
+        total(args) = of_lane(0);
+        return;
+    }
+    total(args) = none;
+    total(args) = join(total(args), of_lane(left));
 }
 
 } // namespace attune::dsl

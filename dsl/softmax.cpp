@@ -59,15 +59,10 @@ namespace {
 // An infinite score is itself the largest: it weighs 1, and not e^(inf - inf). Only a sum of weights can tell; shares of it are NaN.
 Expr weight_in_sum(const Expr &score, const Expr &weight) { return select(strict_equal(score, Halide::Float(32).max()), 1.0f, weight); }
 
-// The lanes that are left one after the other; one alone is all.
-template <typename Join> void in_order(Func total, const Func &lanes, const Halide::RDom &left, const Expr &none, const Join &join) {
+template <typename Join> void in_order(const Func &total, const Func &lanes, const Halide::RDom &left, const Expr &none, const Join &join) {
     const Halide::Var column = lanes.args()[0], row = lanes.args()[2];
-    if (is_const_one(left.x.extent())) {
-        total(column, row) = lanes(column, 0, row);
-        return;
-    }
-    total(column, row) = none;
-    total(column, row) = join(total(column, row), lanes(column, left, row));
+    join_lanes(
+        total, {column, row}, left, none, [&](const Expr &l) { return lanes(column, l, row); }, join);
 }
 
 // What is made of a row, whose maximum and sum are there, and of its elements by that.

@@ -19,7 +19,7 @@ public:
         const schedules::Machine machine = schedules::machine(get_target());
         const Halide::Expr queries = query_documents.dim(0).extent(), keys = key_documents.dim(0).extent();
         const dsl::DocumentIds ids = {query_documents, key_documents, queries, keys, text::queries_a_document_range};
-        const dsl::DocumentRanges declared = dsl::document_ranges(ids, schedule.shape(machine, 0, keys));
+        const dsl::DocumentRanges declared = dsl::document_ranges(ids, schedule.shape(machine));
         ranges = declared.result;
         schedule.apply(declared, machine);
         for (auto *ids : {&query_documents, &key_documents})

@@ -33,7 +33,7 @@ public:
         const Halide::Expr terms = x.dim(0).extent(), panels = weight.dim(3).extent();
         const dsl::LinearInputs inputs = {x,     weight,     bias,          residual,         terms,         rows, panels,
                                           gated, activation, rows_per_task, columns_per_task, weight_type(), dtype};
-        linear = dsl::linear(inputs, schedule.shape(machine, 0, rows));
+        linear = dsl::linear(inputs, schedule.shape(machine));
         y = linear.y;
         schedule.apply(linear, machine);
         bind(rows, panels);

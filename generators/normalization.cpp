@@ -22,7 +22,7 @@ public:
         const schedules::Machine machine = schedules::machine(get_target(), dtype);
         const auto &schedule = known(schedules::norm_schedules(), schedule_name, get_target());
         const Halide::Expr channels = x.dim(0).extent();
-        norm = dsl::norm(kind, {x, weight, bias, channels, epsilon, dtype}, schedule.shape(machine, 0, channels));
+        norm = dsl::norm(kind, {x, weight, bias, channels, epsilon, dtype}, schedule.shape(machine));
         y = norm.y;
         schedule.apply(norm, machine);
         rows_of(x, channels), rows_of(y, channels), rows_of(weight, channels), rows_of(bias, channels);

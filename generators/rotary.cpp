@@ -23,8 +23,7 @@ public:
     void generate() {
         const schedules::Machine machine = schedules::machine(get_target(), dtype);
         const auto &schedule = known(schedules::rotary_schedules(), schedule_name, get_target());
-        rotary = dsl::rotary(x, x.dim(0).extent(), x.dim(1).extent(), layout, table, table.dim(0).extent(),
-                             schedule.shape(machine, 0, x.dim(1).extent()));
+        rotary = dsl::rotary(x, x.dim(0).extent(), x.dim(1).extent(), layout, table, table.dim(0).extent(), schedule.shape(machine));
         y = rotary.output;
         rotary.same_layout = x.dim(1).stride() == y.dim(1).stride() && x.dim(2).stride() == y.dim(2).stride();
         schedule.apply(rotary, machine);

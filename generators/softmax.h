@@ -35,7 +35,7 @@ public:
         const schedules::Machine machine = schedules::machine(get_target(), dtype);
         const auto &schedule =
             known(columns ? schedules::softmax_columns_schedules() : schedules::softmax_schedules(), schedule_name, get_target());
-        dsl::Softmax declared = dsl::softmax(inputs(), {kind, schedule.shape(machine, 0, inputs())});
+        dsl::Softmax declared = dsl::softmax(inputs(), {kind, schedule.shape(machine, inputs())});
         declared.special.push_back(use_mask != 0 && mask.dim(columns ? 0 : 1).stride() == 1);
         declare_more(declared);
         y = declared.result;

@@ -21,7 +21,7 @@ struct Machine {
     bool converts_float16 = false; // whether one instruction makes f16 of f32, NaN of NaN
     bool bfloat16_pairs = false;   // whether one instruction adds the products of two pairs of bf16
     bool bfloat16_tiles = false;   // whether one multiplies matrices of such pairs (AMX)
-    int parts_by_tiles = 0;        // of kernels for f32 or f16: numbers of bf16 whose sum is one of theirs, where tiles multiply these
+    int parts_by_tiles = 0;        // into how many of bf16 a number of f32 (3) or f16 (2) is split where tiles multiply them; else 0
     Halide::Type elements = Halide::Float(32); // of the kernels
 };
 

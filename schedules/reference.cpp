@@ -1,4 +1,5 @@
-// The reference schedules: every Func computed whole, in memory, in the loop order of its declaration.
+// The reference schedules: stage by stage, each computed whole, in memory, in the loop order of its declaration. What merely picks, widens
+// or turns an element is no stage.
 #include "schedules/schedules.h"
 
 #include "dsl/axes.h"
@@ -13,8 +14,6 @@ void compute_all_at_root(std::initializer_list<Halide::Func> funcs) {
 }
 
 } // namespace
-
-int no_shape(const Machine &, int, const Halide::Expr &) { return 1; }
 
 // Small blocks, so that even small inputs have several of everything.
 dsl::Blocking reference_blocking(const Machine &, int, const Halide::Expr &) {
@@ -54,11 +53,11 @@ void reference_weights(const dsl::AttentionWeights &w, const Machine &) {
     compute_all_at_root({w.query, w.dot, w.score, w.allowed, w.biased, w.asked, w.maximum, w.part_sum, w.sum, w.joined});
 }
 
-dsl::RotaryShape rotary_shape(const Machine &, int, const Halide::Expr &) { return {}; }
+dsl::RotaryShape reference_rotary_shape(const Machine &) { return {}; }
 
-dsl::NormShape norm_in_order(const Machine &, int, const Halide::Expr &) { return {}; }
+dsl::NormShape reference_norm_shape(const Machine &) { return {}; }
 
-dsl::SoftmaxShape softmax_in_order(const Machine &, int, const dsl::SoftmaxInputs &) {
+dsl::SoftmaxShape reference_softmax_shape(const Machine &, const dsl::SoftmaxInputs &) {
     dsl::SoftmaxShape shape;
     shape.sums = Halide::Float(64);
     return shape;
@@ -66,6 +65,7 @@ dsl::SoftmaxShape softmax_in_order(const Machine &, int, const dsl::SoftmaxInput
 
 void reference_softmax(const dsl::Softmax &s, const Machine &) {
     compute_all_at_root({s.score, s.lane_maximum, s.maximum, s.weight, s.lane_sum, s.sum, s.finish});
+    if (s.reduced.defined()) compute_all_at_root({s.reduced});
 }
 
 void reference_rotary(const dsl::Rotary &r, const Machine &) {
@@ -77,15 +77,15 @@ void reference_rotary_table(const dsl::RotaryTable &t, const Machine &) {
     compute_all_at_root({t.frequencies.shared, t.frequencies.turns_per_token, t.frequencies.magnitude, t.stream});
 }
 
-dsl::LinearBlocking reference_linear_blocking(const Machine &, int, const Halide::Expr &) { return {}; }
+dsl::LinearBlocking reference_linear_blocking(const Machine &) { return {}; }
 
 void reference_linear(const dsl::Linear &l, const Machine &) { compute_all_at_root({l.operand, l.terms, l.dot, l.sum, l.activated}); }
 
 void reference_merge(const dsl::Merge &m, const Machine &) { compute_all_at_root({m.factors}); }
 
 void reference_norm(const dsl::Norm &n, const Machine &) {
-    compute_all_at_root({n.lane_squares, n.squares});
-    if (n.kind == dsl::NormKind::layer) compute_all_at_root({n.lane_sum, n.sum});
+    compute_all_at_root({n.lane_squares, n.squares, n.statistics});
+    if (n.kind == dsl::NormKind::layer) compute_all_at_root({n.lane_sum, n.sum, n.mean});
     if (n.deviations.defined()) compute_all_at_root({n.deviations});
 }
 

@@ -6,7 +6,7 @@ namespace attune::schedules {
 
 const std::vector<AttentionSchedule> &attention_schedules() {
     static const std::vector<AttentionSchedule> table = {
-        {"reference", "x86", "every Func in memory, no loop changed: slow, and plainly what the declaration says", reference_blocking,
+        {"reference", "x86", "every stage in memory, no loop changed: slow, and plainly what the declaration says", reference_blocking,
          reference_attention},
         {"materialized", "x86", "all scores of a head in memory: the textbook way, vectorised", x86::materialized_blocking,
          x86::materialized_attention},
@@ -24,7 +24,7 @@ const std::vector<AttentionSchedule> &attention_schedules() {
 
 const std::vector<SimtSchedule> &simt_schedules() {
     static const std::vector<SimtSchedule> table = {
-        {"reference", "x86", "every Func in memory, no loop changed", reference_simt_blocking, reference_simt},
+        {"reference", "x86", "every stage in memory, no loop changed", reference_simt_blocking, reference_simt},
         {"simt", "cuda", "a block of threads a tile of queries, scores and output in registers, no tensor cores", cuda::simt_blocking,
          cuda::simt_attention},
         {"split_kv", "cuda", "16 rows of a key/value head and a chunk of keys a block of threads, as simt; then the chunks are merged",
@@ -43,15 +43,15 @@ const std::vector<DecodeSchedule> &decode_schedules() {
 
 const std::vector<WeightsSchedule> &weights_schedules() {
     static const std::vector<WeightsSchedule> table = {
-        {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_weights},
-        {"vectorized", "x86", "a tile of queries at a time, side by side in a vector", no_shape, x86::vectorized_weights},
+        {"reference", "x86", "every stage in memory, no loop changed", reference_weights},
+        {"vectorized", "x86", "a tile of queries at a time, side by side in a vector", x86::vectorized_weights},
     };
     return table;
 }
 
 const std::vector<SoftmaxSchedule> &softmax_schedules() {
     static const std::vector<SoftmaxSchedule> table = {
-        {"reference", "x86", "every Func in memory, no loop changed", softmax_in_order, reference_softmax},
+        {"reference", "x86", "every stage in memory, no loop changed", reference_softmax_shape, reference_softmax},
         {"vectorized", "x86", "a long row or many short ones at a time, in vectors", x86::softmax_shape, x86::vectorized_softmax},
         {"warps", "cuda", "a warp a row: for short ones", cuda::softmax_warp_shape, cuda::warps_softmax},
         {"simt", "cuda", "a block of threads a row", cuda::softmax_shape, cuda::simt_softmax},
@@ -62,7 +62,7 @@ const std::vector<SoftmaxSchedule> &softmax_schedules() {
 
 const std::vector<SoftmaxSchedule> &softmax_columns_schedules() {
     static const std::vector<SoftmaxSchedule> table = {
-        {"reference", "x86", "every Func in memory, no loop changed", softmax_in_order, reference_softmax},
+        {"reference", "x86", "every stage in memory, no loop changed", reference_softmax_shape, reference_softmax},
         {"vectorized", "x86", "a few vectors of columns at a time, down the axis", x86::softmax_column_shape,
          x86::vectorized_softmax_columns},
         {"simt", "cuda", "32 columns a block, warps in turns down the axis", cuda::softmax_column_shape, cuda::simt_softmax_columns},
@@ -72,7 +72,7 @@ const std::vector<SoftmaxSchedule> &softmax_columns_schedules() {
 
 const std::vector<LinearSchedule> &linear_schedules() {
     static const std::vector<LinearSchedule> table = {
-        {"reference", "x86", "every Func in memory, no loop changed", reference_linear_blocking, reference_linear},
+        {"reference", "x86", "every stage in memory, no loop changed", reference_linear_blocking, reference_linear},
         {"tiles", "x86", "a tile of rows and columns at a time in registers, blocks of weights and rows in cache", x86::tiles_blocking,
          x86::tiles_linear},
         {"row", "x86", "one row: several panels of weights at a time, at the speed of memory", x86::row_blocking, x86::row_linear},
@@ -85,16 +85,16 @@ const std::vector<LinearSchedule> &linear_schedules() {
 
 const std::vector<MergeSchedule> &merge_schedules() {
     static const std::vector<MergeSchedule> table = {
-        {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_merge},
-        {"vectorized", "x86", "factors of all rows first, then a row at a time, in vectors", no_shape, x86::vectorized_merge},
-        {"simt", "cuda", "a thread an element, a row's factors once a block", no_shape, cuda::simt_merge},
+        {"reference", "x86", "every stage in memory, no loop changed", reference_merge},
+        {"vectorized", "x86", "factors of all rows first, then a row at a time, in vectors", x86::vectorized_merge},
+        {"simt", "cuda", "a thread an element, a row's factors once a block", cuda::simt_merge},
     };
     return table;
 }
 
 const std::vector<NormSchedule> &norm_schedules() {
     static const std::vector<NormSchedule> table = {
-        {"reference", "x86", "every Func in memory, no loop changed", norm_in_order, reference_norm},
+        {"reference", "x86", "every stage in memory, no loop changed", reference_norm_shape, reference_norm},
         {"vectorized", "x86", "a row at a time, in vectors", x86::norm_shape, x86::vectorized_norm},
         {"simt", "cuda", "a block of threads a row", cuda::norm_shape, cuda::simt_norm},
     };
@@ -103,33 +103,33 @@ const std::vector<NormSchedule> &norm_schedules() {
 
 const std::vector<RowSumSchedule> &row_sum_schedules() {
     static const std::vector<RowSumSchedule> table = {
-        {"vectorized", "x86", "a row at a time, in vectors", no_shape, x86::vectorized_row_sum},
-        {"simt", "cuda", "a block of threads a row", no_shape, cuda::simt_row_sum},
+        {"vectorized", "x86", "a row at a time, in vectors", x86::vectorized_row_sum},
+        {"simt", "cuda", "a block of threads a row", cuda::simt_row_sum},
     };
     return table;
 }
 
 const std::vector<SlopesSchedule> &slopes_schedules() {
     static const std::vector<SlopesSchedule> table = {
-        {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_slopes},
-        {"vectorized", "x86", "heads in vectors", no_shape, x86::vectorized_slopes},
-        {"simt", "cuda", "a thread a head", no_shape, cuda::simt_slopes},
+        {"reference", "x86", "every stage in memory, no loop changed", reference_slopes},
+        {"vectorized", "x86", "heads in vectors", x86::vectorized_slopes},
+        {"simt", "cuda", "a thread a head", cuda::simt_slopes},
     };
     return table;
 }
 
 const std::vector<RelativeBiasSchedule> &relative_bias_schedules() {
     static const std::vector<RelativeBiasSchedule> table = {
-        {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_relative_bias},
-        {"vectorized", "x86", "buckets once a batch item, shared by heads; distances in vectors", no_shape, x86::vectorized_relative_bias},
-        {"simt", "cuda", "a thread a distance, its bucket shared by heads", no_shape, cuda::simt_relative_bias},
+        {"reference", "x86", "every stage in memory, no loop changed", reference_relative_bias},
+        {"vectorized", "x86", "buckets once a batch item, shared by heads; distances in vectors", x86::vectorized_relative_bias},
+        {"simt", "cuda", "a thread a distance, its bucket shared by heads", cuda::simt_relative_bias},
     };
     return table;
 }
 
 const std::vector<RotarySchedule> &rotary_schedules() {
     static const std::vector<RotarySchedule> table = {
-        {"reference", "x86", "every Func in memory, no loop changed", rotary_shape, reference_rotary},
+        {"reference", "x86", "every stage in memory, no loop changed", reference_rotary_shape, reference_rotary},
         {"vectorized", "x86", "a vector of pairs at a time, the table's rows shared by heads", x86::rotary_shape, x86::vectorized_rotary},
         {"simt", "cuda", "64 pairs side by side, a thread a pair of eight heads", cuda::rotary_shape, cuda::simt_rotary},
     };
@@ -138,48 +138,48 @@ const std::vector<RotarySchedule> &rotary_schedules() {
 
 const std::vector<RotaryTableSchedule> &rotary_table_schedules() {
     static const std::vector<RotaryTableSchedule> table = {
-        {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_rotary_table},
-        {"vectorized", "x86", "a vector of pairs at a time", no_shape, x86::vectorized_rotary_table},
-        {"simt", "cuda", "a warp along the pairs, frequencies once a block", no_shape, cuda::simt_rotary_table},
+        {"reference", "x86", "every stage in memory, no loop changed", reference_rotary_table},
+        {"vectorized", "x86", "a vector of pairs at a time", x86::vectorized_rotary_table},
+        {"simt", "cuda", "a warp along the pairs, frequencies once a block", cuda::simt_rotary_table},
     };
     return table;
 }
 
 const std::vector<SinusoidalSchedule> &sinusoidal_schedules() {
     static const std::vector<SinusoidalSchedule> table = {
-        {"reference", "x86", "every Func in memory, no loop changed", no_shape, reference_sinusoidal},
-        {"vectorized", "x86", "a row at a time, in vectors", no_shape, x86::vectorized_sinusoidal},
-        {"simt", "cuda", "a warp along the channels, frequencies once a block", no_shape, cuda::simt_sinusoidal},
+        {"reference", "x86", "every stage in memory, no loop changed", reference_sinusoidal},
+        {"vectorized", "x86", "a row at a time, in vectors", x86::vectorized_sinusoidal},
+        {"simt", "cuda", "a warp along the channels, frequencies once a block", cuda::simt_sinusoidal},
     };
     return table;
 }
 
 const std::vector<TokenPositionsSchedule> &token_positions_schedules() {
     static const std::vector<TokenPositionsSchedule> table = {
-        {"simt", "cuda", "a thread a position", no_shape, cuda::simt_token_positions},
+        {"simt", "cuda", "a thread a position", cuda::simt_token_positions},
     };
     return table;
 }
 
 const std::vector<AddPositionsSchedule> &add_positions_schedules() {
     static const std::vector<AddPositionsSchedule> table = {
-        {"reference", "x86", "no loop changed", no_shape, reference_add_positions},
-        {"vectorized", "x86", "a row at a time, in vectors", no_shape, x86::vectorized_add_positions},
-        {"simt", "cuda", "a thread an element", no_shape, cuda::simt_add_positions},
+        {"reference", "x86", "no loop changed", reference_add_positions},
+        {"vectorized", "x86", "a row at a time, in vectors", x86::vectorized_add_positions},
+        {"simt", "cuda", "a thread an element", cuda::simt_add_positions},
     };
     return table;
 }
 
 const std::vector<CacheWriteSchedule> &cache_write_schedules() {
     static const std::vector<CacheWriteSchedule> table = {
-        {"simt", "cuda", "a warp along the channels, a thread an element", no_shape, cuda::simt_cache_write},
+        {"simt", "cuda", "a warp along the channels, a thread an element", cuda::simt_cache_write},
     };
     return table;
 }
 
 const std::vector<CacheCountsSchedule> &cache_counts_schedules() {
     static const std::vector<CacheCountsSchedule> table = {
-        {"simt", "cuda", "a thread a batch item", no_shape, cuda::simt_cache_counts},
+        {"simt", "cuda", "a thread a batch item", cuda::simt_cache_counts},
     };
     return table;
 }

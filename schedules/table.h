@@ -20,35 +20,45 @@
 
 namespace attune::schedules {
 
-/** A named schedule of a declaration `Declared`: how it is cut into blocks (where there is a choice), and how it is computed. */
-template <typename Declared, typename Shape, typename Problem = Halide::Expr> struct Schedule {
+/** A named schedule: how a declaration `Declared` is computed. */
+template <typename Declared> struct Schedule {
     const char *name;
     const char *device;  // "x86" or "cuda"
     const char *summary; // one line for people
-    /** `problem` is what else it depends on: keys, rows or channels, or all inputs. */
-    Shape (*shape)(const Machine &machine, int head_dim, const Problem &problem);
     void (*apply)(const Declared &declared, const Machine &machine);
 };
 
-using AttentionSchedule = Schedule<dsl::Attention, dsl::Blocking>;
-using SimtSchedule = Schedule<dsl::SimtAttention, dsl::SimtBlocking>;
-using DecodeSchedule = Schedule<dsl::Decode, dsl::DecodeBlocking, dsl::AttentionInputs>;
-using WeightsSchedule = Schedule<dsl::AttentionWeights, int>; // of these, and others with an int, the shape says nothing
-using SoftmaxSchedule = Schedule<dsl::Softmax, dsl::SoftmaxShape, dsl::SoftmaxInputs>;
-using LinearSchedule = Schedule<dsl::Linear, dsl::LinearBlocking>;
-using MergeSchedule = Schedule<dsl::Merge, int>;
-using NormSchedule = Schedule<dsl::Norm, dsl::NormShape>;
-using RowSumSchedule = Schedule<dsl::RowSum, int>;
-using SlopesSchedule = Schedule<dsl::AlibiSlopes, int>;
-using RelativeBiasSchedule = Schedule<dsl::RelativeBias, int>;
-using RotarySchedule = Schedule<dsl::Rotary, dsl::RotaryShape>;
-using RotaryTableSchedule = Schedule<dsl::RotaryTable, int>;
-using SinusoidalSchedule = Schedule<dsl::Sinusoidal, int>;
-using TokenPositionsSchedule = Schedule<dsl::TokenPositions, int>;
-using AddPositionsSchedule = Schedule<dsl::AddPositions, int>;
-using CacheWriteSchedule = Schedule<dsl::CacheWrite, int>;
-using CacheCountsSchedule = Schedule<dsl::CacheCounts, int>;
-using DocumentRangesSchedule = Schedule<dsl::DocumentRanges, int>; // shape: lanes
+/** One that also says how the declaration is cut into blocks, by the machine and by `Of`. */
+template <typename Declared, typename Shape, typename... Of> struct ShapedSchedule {
+    const char *name;
+    const char *device;
+    const char *summary;
+    Shape (*shape)(const Machine &machine, Of... of);
+    void (*apply)(const Declared &declared, const Machine &machine);
+};
+
+using HeadDim = int; // 0: any
+using Keys = const Halide::Expr &;
+
+using AttentionSchedule = ShapedSchedule<dsl::Attention, dsl::Blocking, HeadDim, Keys>;
+using SimtSchedule = ShapedSchedule<dsl::SimtAttention, dsl::SimtBlocking, HeadDim, Keys>;
+using DecodeSchedule = ShapedSchedule<dsl::Decode, dsl::DecodeBlocking, HeadDim, const dsl::AttentionInputs &>;
+using WeightsSchedule = Schedule<dsl::AttentionWeights>;
+using SoftmaxSchedule = ShapedSchedule<dsl::Softmax, dsl::SoftmaxShape, const dsl::SoftmaxInputs &>;
+using LinearSchedule = ShapedSchedule<dsl::Linear, dsl::LinearBlocking>;
+using MergeSchedule = Schedule<dsl::Merge>;
+using NormSchedule = ShapedSchedule<dsl::Norm, dsl::NormShape>;
+using RowSumSchedule = Schedule<dsl::RowSum>;
+using SlopesSchedule = Schedule<dsl::AlibiSlopes>;
+using RelativeBiasSchedule = Schedule<dsl::RelativeBias>;
+using RotarySchedule = ShapedSchedule<dsl::Rotary, dsl::RotaryShape>;
+using RotaryTableSchedule = Schedule<dsl::RotaryTable>;
+using SinusoidalSchedule = Schedule<dsl::Sinusoidal>;
+using TokenPositionsSchedule = Schedule<dsl::TokenPositions>;
+using AddPositionsSchedule = Schedule<dsl::AddPositions>;
+using CacheWriteSchedule = Schedule<dsl::CacheWrite>;
+using CacheCountsSchedule = Schedule<dsl::CacheCounts>;
+using DocumentRangesSchedule = ShapedSchedule<dsl::DocumentRanges, int>; // shape: lanes
 
 const std::vector<AttentionSchedule> &attention_schedules();
 const std::vector<SimtSchedule> &simt_schedules();     // of attention, in the form for blocks of threads

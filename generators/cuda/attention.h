@@ -187,7 +187,6 @@ private:
         if (rows % of_range != 0 && of_range % rows != 0)
             refuse("a tile has " + std::to_string(rows) + " queries; with ranges of documents it must have a divisor or a multiple of " +
                    std::to_string(of_range));
-        const Halide::Var which("which");
         const auto range = [&](int after) {
             return r(which, clamped_inside(token / of_range + after, r.dim(1)), clamped_inside(batch, r.dim(2)));
         };

@@ -6,9 +6,7 @@
 #include "generators/cuda/attention.h"
 #include "generators/cuda/shares_multiprocessor.h"
 #include "schedules/cuda/cuda.h"
-#include "schedules/cuda/join_branches.h"
-#include "schedules/cuda/private_registers.h"
-#include "schedules/cuda/shorten_steps.h"
+#include "schedules/cuda/passes.h"
 
 namespace attune::generators {
 
@@ -49,11 +47,7 @@ public:
     }
 
     /** Called after generate(): the pipeline is known only then. */
-    void schedule() {
-        this->get_pipeline().add_custom_lowering_pass(new schedules::cuda::ShortenSteps);
-        this->get_pipeline().add_custom_lowering_pass(new schedules::cuda::PrivateRegisters);
-        this->get_pipeline().add_custom_lowering_pass(new schedules::cuda::JoinBranches);
-    }
+    void schedule() { schedules::cuda::add_fragment_passes(this->get_pipeline()); }
 
     int blocks_per_multiprocessor() const override {
         return known(schedules::fragment_schedules(), schedule_name, this->get_target()).shape(head_dim).blocks;

@@ -4,7 +4,7 @@
 #include "generators/cuda/shares_multiprocessor.h"
 #include "generators/softmax.h"
 #include "schedules/cuda/held_softmax.h"
-#include "schedules/cuda/idle_barriers.h"
+#include "schedules/cuda/passes.h"
 #include "schedules/cuda/whole_vectors.h"
 
 namespace attune::generators {
@@ -15,8 +15,7 @@ public:
 
     /** Called after generate(): the pipeline is known only then. */
     void schedule() {
-        get_pipeline().add_custom_lowering_pass(new schedules::cuda::WholeVectors({parameter_of(x).name(), parameter_of(y).name()}));
-        get_pipeline().add_custom_lowering_pass(new schedules::cuda::IdleBarriers);
+        schedules::cuda::add_held_softmax_passes(get_pipeline(), {parameter_of(x).name(), parameter_of(y).name()});
         SoftmaxGenerator::schedule();
     }
 

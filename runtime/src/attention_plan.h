@@ -36,6 +36,7 @@ namespace attune::runtime {
 struct AttentionShape;
 
 constexpr const char *decode_schedule = "decode";
+constexpr const char *split_schedule = "split_kv"; // its counterpart on a GPU
 
 /** The kernel that runs these arguments. Which one depends on N, M, the heads of a group and what is asked for, and so never on batch or
  * threads. */

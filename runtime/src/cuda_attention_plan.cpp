@@ -9,7 +9,6 @@ namespace attune::runtime {
 namespace {
 
 constexpr const char *tensor_core_schedules[] = {"wgmma", "mma"}; // of 16-bit types, best first
-constexpr const char *split_schedule = "split_kv";                // of few queries
 constexpr const char *plain_schedule = "simt";
 constexpr int tensor_core_capability = 80;
 

@@ -10,11 +10,9 @@ namespace attune::runtime {
 
 namespace {
 
-// A chunk has some steps of at most 64 keys, and so many at least that what it leaves in memory is little beside what it reads. More
-// chunks than this would only make the merge longer: with them one head keeps a GPU busy.
-constexpr int64_t keys_a_step = 64, least_keys = 128, most_chunks = 128;
-constexpr int64_t rows_a_tile = 16, channels_a_column = 8;
-constexpr int64_t widest = 256;                   // value of a kernel for any width
+// A chunk has some steps, and so many keys at least that what it leaves in memory is little beside what it reads. More chunks than this
+// would only make the merge longer: with them one head keeps a GPU busy.
+constexpr int64_t least_keys = 128, most_chunks = 128;
 constexpr int64_t most_floats = int64_t{1} << 24; // of the states that are held at once: 64 MiB
 
 attune_tensor items_of(const attune_tensor &tensor, int64_t first, int64_t count) {
@@ -23,26 +21,29 @@ attune_tensor items_of(const attune_tensor &tensor, int64_t first, int64_t count
 
 } // namespace
 
-bool splits_keys(const attune_kernel &kernel) { return std::strcmp(kernel.schedule, "split_kv") == 0; }
+bool splits_keys(const attune_kernel &kernel) { return std::strcmp(kernel.schedule, split_schedule) == 0; }
 
-int64_t keys_per_chunk(int64_t keys) { return std::max(least_keys, divided_up(divided_up(keys, most_chunks), keys_a_step) * keys_a_step); }
+int64_t keys_per_chunk(int64_t keys) {
+    return std::max(least_keys, divided_up(divided_up(keys, most_chunks), keys_of_split_kv_step) * keys_of_split_kv_step);
+}
 
 ChunkStateSize::ChunkStateSize(const attune_kernel &kernel, const AttentionShape &s)
-    : of_words(kernel.word_channels != 0), columns((kernel.value_dim > 0 ? kernel.value_dim : widest) / channels_a_column + 1),
-      heads(s.kv_heads) {
+    : of_words(kernel.word_channels != 0),
+      columns((kernel.value_dim > 0 ? kernel.value_dim : widest_split_kv_value) / channels_of_split_kv_column + 1), heads(s.kv_heads) {
     const int64_t all_rows = s.queries * (s.heads / s.kv_heads);
-    rows = std::min(all_rows, rows_a_tile);
-    tiles = divided_up(all_rows, rows_a_tile) * divided_up(s.keys, keys_per_chunk(s.keys));
+    rows = std::min(all_rows, rows_of_split_kv_tile);
+    tiles = divided_up(all_rows, rows_of_split_kv_tile) * divided_up(s.keys, keys_per_chunk(s.keys));
 }
 
 HalideBuffer ChunkStateSize::buffer(void *data, int64_t items) const {
-    const int64_t row = columns * channels_a_column;
+    const int64_t row = columns * channels_of_split_kv_column;
     if (!of_words)
         return {data, ATTUNE_F32, {{items, item()}, {heads, tiles * tile()}, {tiles, tile()}, {rows, row}, {row, 1}}, ATTUNE_CUDA};
-    return {data,
-            ATTUNE_F32,
-            {{items, item()}, {heads, tiles * tile()}, {tiles, tile()}, {rows, row}, {columns, channels_a_column}, {4, 2}, {2, 1}},
-            ATTUNE_CUDA};
+    return {
+        data,
+        ATTUNE_F32,
+        {{items, item()}, {heads, tiles * tile()}, {tiles, tile()}, {rows, row}, {columns, channels_of_split_kv_column}, {4, 2}, {2, 1}},
+        ATTUNE_CUDA};
 }
 
 int64_t items_at_once(const ChunkStateSize &size, int64_t batch) { return std::clamp<int64_t>(most_floats / size.item(), 1, batch); }

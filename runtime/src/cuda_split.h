@@ -2,9 +2,15 @@
 #pragma once
 
 #include "attention_checks.h"
+#include "attention_plan.h"
 #include "halide_buffer.h"
 
 namespace attune::runtime {
+
+/** What the kernels' blocks of threads have (schedules/cuda/block_sizes.h, attention_simt.cpp): keys of a step at most, rows of a key/value
+ * head, and the width of a value in kernels for any. */
+inline constexpr int64_t keys_of_split_kv_step = 64, rows_of_split_kv_tile = 16, channels_of_split_kv_column = 8;
+inline constexpr int64_t widest_split_kv_value = 256;
 
 /** Whether a kernel of ATTUNE_CUDA splits keys: it then takes `keys_per_chunk` and `partial` beside the arguments of every other. */
 bool splits_keys(const attune_kernel &kernel);
@@ -22,7 +28,7 @@ struct ChunkStateSize {
     int64_t tiles;   // of a key/value head: for each tile of its rows one a chunk
     int64_t heads;   // key/value heads
 
-    int64_t tile() const { return rows * columns * 8; }
+    int64_t tile() const { return rows * columns * channels_of_split_kv_column; }
     int64_t item() const { return heads * tiles * tile(); }
     HalideBuffer buffer(void *data, int64_t items) const;
 };

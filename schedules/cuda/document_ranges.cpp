@@ -17,7 +17,7 @@ constexpr int document_threads = 256; // of a block, a key each at a time
 
 } // namespace
 
-int document_lanes(const Machine &, int, const Halide::Expr &) { return document_threads; }
+int document_lanes(const Machine &) { return document_threads; }
 
 // What is reduced last is so by every thread that asks for it: at the level of the block each step would be followed by a barrier.
 void simt_document_ranges(const dsl::DocumentRanges &d, const Machine &) {

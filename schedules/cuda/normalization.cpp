@@ -9,7 +9,7 @@ using Halide::LoopLevel;
 using Halide::TailStrategy;
 using Halide::Var;
 
-dsl::NormShape norm_shape(const Machine &, int, const Halide::Expr &) { return {block_a_row.lanes(), block_a_row.lanes()}; }
+dsl::NormShape norm_shape(const Machine &) { return {block_a_row.lanes(), block_a_row.lanes()}; }
 
 void simt_norm(const dsl::Norm &n, const Machine &) {
     Func y = n.y;

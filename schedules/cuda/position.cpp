@@ -25,7 +25,7 @@ const Var nearby{"nearby"};
 
 } // namespace
 
-dsl::RotaryShape rotary_shape(const Machine &, int, const Halide::Expr &) { return {{{1, {}, false}}, true}; }
+dsl::RotaryShape rotary_shape(const Machine &) { return {{{1, {}, false}}, true}; }
 
 void simt_rotary(const dsl::Rotary &r, const Machine &) {
     const dsl::RotaryTurn &t = r.turns.front();

@@ -55,13 +55,13 @@ void block_of_threads(const dsl::Softmax &s, const RowThreads &threads) {
 
 } // namespace
 
-dsl::SoftmaxShape softmax_shape(const Machine &, int, const dsl::SoftmaxInputs &) { return shape_for(block_a_row); }
+dsl::SoftmaxShape softmax_shape(const Machine &, const dsl::SoftmaxInputs &) { return shape_for(block_a_row); }
 
-dsl::SoftmaxShape softmax_wide_shape(const Machine &, int, const dsl::SoftmaxInputs &) { return shape_for(wide_block_a_row); }
+dsl::SoftmaxShape softmax_wide_shape(const Machine &, const dsl::SoftmaxInputs &) { return shape_for(wide_block_a_row); }
 
-dsl::SoftmaxShape softmax_warp_shape(const Machine &, int, const dsl::SoftmaxInputs &) { return shape_for(warp_a_row); }
+dsl::SoftmaxShape softmax_warp_shape(const Machine &, const dsl::SoftmaxInputs &) { return shape_for(warp_a_row); }
 
-dsl::SoftmaxShape softmax_column_shape(const Machine &, int, const dsl::SoftmaxInputs &) { return {column_lanes, column_lanes}; }
+dsl::SoftmaxShape softmax_column_shape(const Machine &, const dsl::SoftmaxInputs &) { return {column_lanes, column_lanes}; }
 
 void simt_softmax(const dsl::Softmax &s, const Machine &) { block_of_threads(s, block_a_row); }
 

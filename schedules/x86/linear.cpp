@@ -158,7 +158,7 @@ void stream_weights(const dsl::Linear &l, const Machine &machine, const std::str
 
 // 24 sums in registers (of 16 registers, 12), two vectors of weights and a broadcast: 14 loads to 24 multiply-adds. Weights of bf16 become
 // f32 once for all tiles of a task, where pairs aren't multiplied as they are.
-dsl::LinearBlocking tiles_blocking(const Machine &machine, int, const Expr &) {
+dsl::LinearBlocking tiles_blocking(const Machine &machine) {
     dsl::LinearBlocking blocking = blocking_of(machine, "linear_tiles", many_registers(machine) ? 12 : 6);
     blocking.copies_weights = true;
     return blocking;
@@ -177,17 +177,17 @@ void tiles_linear(const dsl::Linear &l, const Machine &machine) {
 // On Emerald Rapids four streams of weights keep more of the memory busy than one (measured: 13.3 GB/s with one, 16.6 with four, where
 // plain reading does 17.0). On Zen 5 two are 3 % faster than four; on Zen 4 one, that asks into the second-level cache, is 6 to 14 %
 // faster than four.
-dsl::LinearBlocking row_blocking(const Machine &machine, int, const Expr &) { return blocking_of(machine, "linear_row", 1); }
+dsl::LinearBlocking row_blocking(const Machine &machine) { return blocking_of(machine, "linear_row", 1); }
 
 void row_linear(const dsl::Linear &l, const Machine &machine) { stream_weights(l, machine, "linear_row", 1, panel_columns); }
 
-dsl::LinearBlocking rows_blocking(const Machine &machine, int, const Expr &) { return blocking_of(machine, "linear_rows", 4); }
+dsl::LinearBlocking rows_blocking(const Machine &machine) { return blocking_of(machine, "linear_rows", 4); }
 
 void rows_linear(const dsl::Linear &l, const Machine &machine) { stream_weights(l, machine, "linear_rows", 2, 2 * machine.float_lanes); }
 
 // Two tiles of four rows wait for memory, and then for the multiply-adds: all rows at once do both at a time, where there are registers
 // for their sums.
-dsl::LinearBlocking eight_rows_blocking(const Machine &machine, int, const Expr &) {
+dsl::LinearBlocking eight_rows_blocking(const Machine &machine) {
     return blocking_of(machine, "linear_eight_rows", many_registers(machine) ? 8 : 4);
 }
 

@@ -18,6 +18,21 @@ inline void rows_innermost(Halide::Func f, int stage, const Halide::RDom &keys, 
     f.update(stage).reorder(order).vectorize(dsl::axes::row, lanes);
 }
 
+/** Rows in groups, so many to each, that go through the stages side by side, and groups in tasks of about so many elements, which are
+ * shared among threads; `along` is the axis of a row, of `extent` elements. */
+struct RowLoops {
+    Halide::Var along, row, group, task;
+    Halide::Expr extent;
+
+    Halide::Stage by_tasks(Halide::Stage stage, const Halide::Expr &rows_of_group, const Halide::Expr &elements) const {
+        const Halide::Expr groups = max(1, elements / (rows_of_group * extent));
+        return stage.split(row, group, row, rows_of_group, Halide::TailStrategy::GuardWithIf)
+            .split(group, task, group, groups, Halide::TailStrategy::GuardWithIf)
+            .reorder(along, row, group, task)
+            .parallel(task);
+    }
+};
+
 /** What dropout keeps: keys that share a counter one after the other, and so their counter's words made once. */
 inline void by_counters(Halide::Func kept, const dsl::Dropout &dropout, int lanes) {
     const Halide::Var counter("counter"), of_counter("of_counter"), in_row("in_row"), &row = dsl::axes::row;

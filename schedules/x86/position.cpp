@@ -81,7 +81,7 @@ void stream_parts_of_heads(Halide::Stage turn, const dsl::Rotary &r, const dsl::
 
 // Pairs that fill no vector are turned by shorter ones: lane by lane a row of few takes four times as long as one of more. Rows of which no
 // channel passes have a loop of their own, as to see whether any does costs a row 13 cycles.
-dsl::RotaryShape rotary_shape(const Machine &machine, int, const Halide::Expr &) {
+dsl::RotaryShape rotary_shape(const Machine &machine) {
     const int most = rounded_lanes(machine), two_registers = 2 * machine.float_lanes;
     dsl::RotaryShape shape{{{most, rounding(machine, most), false}}};
     // Two registers of bf16 take as many operations to pack as one, but pairs that don't fill them would be turned twice: of 64, 128 and

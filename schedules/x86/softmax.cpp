@@ -140,11 +140,8 @@ private:
     Halide::Stage result_where(const Halide::Expr &condition) const { return Func(s.result).specialize(condition); }
     Halide::Expr one_after_the_other() const { return s.result.output_buffer().dim(2).stride() == s.extent; }
 
-    Halide::Stage by_tasks(Halide::Stage stage, const Halide::Expr &rows_of_group, const Halide::Expr &elements) const {
-        return stage.split(row, group, row, rows_of_group, TailStrategy::GuardWithIf)
-            .split(group, task, group, max(1, elements / (rows_of_group * s.extent)), TailStrategy::GuardWithIf)
-            .reorder(i, row, group, task)
-            .parallel(task);
+    Halide::Stage by_tasks(const Halide::Stage &stage, const Halide::Expr &rows_of_group, const Halide::Expr &elements) const {
+        return RowLoops{i, row, group, task, s.extent}.by_tasks(stage, rows_of_group, elements);
     }
 
     void pipeline_where(const Halide::Expr &condition) const {
@@ -190,7 +187,7 @@ private:
 
 // Four vectors of partial results side by side: a maximum or sum takes four cycles, and two can start in each. They are halved at the end
 // of a row: added up one after the other, 64 lanes take as long as the exponentials of 128 elements.
-dsl::SoftmaxShape softmax_shape(const Machine &machine, int, const dsl::SoftmaxInputs &in) {
+dsl::SoftmaxShape softmax_shape(const Machine &machine, const dsl::SoftmaxInputs &in) {
     return {4 * machine.float_lanes, 1, machine.float_lanes, rows_ahead(machine, in.extent), asks_near(machine, in), rounding(machine),
             multiply_add(machine)};
 }
@@ -225,7 +222,7 @@ void stream_softmax(Halide::Pipeline pipeline, const dsl::Softmax &s, const Mach
         pipeline.add_custom_lowering_pass(new PipelineRows(stages));
 }
 
-dsl::SoftmaxShape softmax_column_shape(const Machine &machine, int, const dsl::SoftmaxInputs &) {
+dsl::SoftmaxShape softmax_column_shape(const Machine &machine, const dsl::SoftmaxInputs &) {
     dsl::SoftmaxShape shape;
     shape.sums = Halide::Float(64); // one after the other
     shape.rounding = rounding(machine, machine.float_lanes), shape.multiply_add = multiply_add(machine);

@@ -90,7 +90,7 @@ TEST_P(FunctionSchedule, SoftmaxIsExact) {
         for (const auto &[kind, declared_kind] : kinds)
             for_each_entry(table, [&, kind = kind, declared_kind = declared_kind](const schedules::SoftmaxSchedule &schedule) {
                 const dsl::SoftmaxInputs in{Halide::Func(input), Halide::Func(counts), 1, 77, 3, 0.8f};
-                const dsl::Softmax s = dsl::softmax(in, {declared_kind, schedule.shape(machine, 0, in)});
+                const dsl::Softmax s = dsl::softmax(in, {declared_kind, schedule.shape(machine, in)});
                 schedule.apply(s, machine);
                 const AxisProblem p{kind, x, 1, mask, 0.8f};
                 const std::vector<double> exact = along_axis_in_double(p), rounded = along_axis_in_float(p);
@@ -189,7 +189,7 @@ TEST_P(FunctionSchedule, RotaryIsExact) {
         for_each_entry(schedules::rotary_schedules(), [&](const schedules::RotarySchedule &schedule) {
             const auto layout = half ? dsl::RotaryLayout::half : dsl::RotaryLayout::interleaved;
             const Halide::Expr tokens = input.dim(1).extent();
-            const dsl::Rotary r = dsl::rotary(Halide::Func(input), 23, tokens, layout, table, 9, schedule.shape(machine, 0, tokens));
+            const dsl::Rotary r = dsl::rotary(Halide::Func(input), 23, tokens, layout, table, 9, schedule.shape(machine));
             schedule.apply(r, machine);
             EXPECT_TRUE(agrees(to_double(realize<float>(r.output, x.extent, r, input.name())),
                                rotary_in_long_double(x, 10000, half ? RotaryLayout::half : RotaryLayout::interleaved, 18, 1000),
@@ -243,7 +243,7 @@ TEST_P(FunctionSchedule, NormsAreExact) {
         }
         for_each_entry(schedules::norm_schedules(), [&](const schedules::NormSchedule &schedule) {
             const dsl::NormInputs in = {Halide::Func(input), func_of(weight), func_of(bias), channels, 1e-5f, Halide::Float(32)};
-            const dsl::Norm n = dsl::norm(kind, in, schedule.shape(machine, 0, channels));
+            const dsl::Norm n = dsl::norm(kind, in, schedule.shape(machine));
             schedule.apply(n, machine);
             EXPECT_TRUE(agrees(to_double(realize<float>(n.y, x.extent, n, input.name())), exact, {1e-5, 1, 0}));
         });

@@ -42,7 +42,7 @@ struct Layer {
             buffer->dim(0).set_min(0);
         weight.trace_loads();
         const Halide::Expr rows = x.dim(1).extent();
-        dsl::LinearBlocking blocking = schedule.shape(machine, 0, rows);
+        dsl::LinearBlocking blocking = schedule.shape(machine);
         blocking.words_ahead = 0; // what is asked for isn't read
         declared = dsl::linear({x, weight, bias, residual, x.dim(0).extent(), rows, weight.dim(3).extent(), gated, activation,
                                 rows_per_task, columns_per_task, Float(32), Float(32)},

@@ -7,8 +7,10 @@
 #include "dsl/frequency.h"
 #include "dsl/linear.h"
 #include "runtime/src/attention_tasks.h"
+#include "runtime/src/cuda_split.h"
 #include "runtime/src/linear_tasks.h"
 #include "runtime/src/stream.h"
+#include "schedules/cuda/block_sizes.h"
 #include "schedules/table.h"
 #include "schedules/x86/stream_stores.h"
 #include "text/position.h"
@@ -63,7 +65,7 @@ TEST(SharedNumbers, TilesOfLinearLayersDivideTheRowsThatTheRuntimeShares) {
     for (const auto &[cpu, target] : cpu_classes())
         for (const Halide::Type type : {Halide::Type(Halide::Float(32)), Halide::BFloat(16)}) {
             SCOPED_TRACE(target);
-            const int rows = tiles->shape(schedules::machine(Halide::Target(target), type), 0, 100).rows_per_tile;
+            const int rows = tiles->shape(schedules::machine(Halide::Target(target), type)).rows_per_tile;
             EXPECT_EQ(runtime::rows_per_linear_tile % rows, 0) << rows;
         }
 }
@@ -83,6 +85,24 @@ TEST(SharedNumbers, TilesOfDecodingAreAsWideAsThePlanTakesThemToBe) {
         if (tiles.size == 0) continue;
         EXPECT_EQ(tiles.products.depth() * tiles.size, runtime::key_channels_of_decode_tiles);
         EXPECT_EQ(tiles.vectors_at_once * tiles.size, runtime::value_channels_of_decode_tiles);
+    }
+}
+
+// The runtime makes the memory in which split-KV kernels, built without bounds checks, leave the states of chunks.
+TEST(SharedNumbers, StatesOfChunksAreAsLargeAsSplitKvKernelsWriteThem) {
+    const schedules::SimtSchedule *split = schedules::find(schedules::simt_schedules(), "split_kv", "cuda");
+    ASSERT_TRUE(split);
+    const schedules::Machine machine = schedules::machine(Halide::Target("x86-64-linux-cuda-cuda_capability_80"));
+    for (const int head_dim : {0, 32, 64, 80, 96, 128, 192, 256}) {
+        SCOPED_TRACE(head_dim);
+        for (const bool tensor_cores : {false, true}) {
+            const schedules::CudaBlock block = schedules::split_kv_block(head_dim, tensor_cores);
+            EXPECT_EQ(block.queries, runtime::rows_of_split_kv_tile);
+            EXPECT_EQ(runtime::keys_of_split_kv_step % block.keys, 0) << block.keys;
+        }
+        const dsl::SimtBlocking blocking = split->shape(machine, head_dim, Halide::Expr());
+        EXPECT_EQ(blocking.rows, runtime::rows_of_split_kv_tile);
+        EXPECT_LE(blocking.channels, runtime::widest_split_kv_value);
     }
 }
 
