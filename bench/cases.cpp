@@ -1,6 +1,5 @@
 #include "bench/cases.h"
 
-#include "bench/half.h"
 #include "bench/mask_rows.h"
 
 namespace attune::bench {
@@ -14,10 +13,12 @@ Case causal(Case c) {
 
 } // namespace
 
-double Case::kv_bytes() const { return double(element_bytes(dtype) * batch * kv_heads) * double(keys) * double(head_dim + value_dim); }
+double Case::kv_bytes() const {
+    return double(attune_type_size(dtype)) * double(batch * kv_heads) * double(keys) * double(head_dim + value_dim);
+}
 
 double Case::tensor_bytes() const {
-    return kv_bytes() + double(element_bytes(dtype) * batch * query_heads) * double(queries) * double(head_dim + value_dim);
+    return kv_bytes() + double(attune_type_size(dtype)) * double(batch * query_heads) * double(queries) * double(head_dim + value_dim);
 }
 
 const std::vector<Case> &named_cases() {

@@ -13,7 +13,7 @@ uint16_t *halves(const Buffer &buffer) { return reinterpret_cast<uint16_t *>(buf
 Buffer make_buffer_of(attune_type type, int64_t count) { return make_buffer(type == ATTUNE_F32 ? count : (count + 1) / 2); }
 
 void fill(const Buffer &buffer, attune_type type, int64_t count, int byte) {
-    std::memset(buffer.get(), byte, static_cast<std::size_t>(count * element_bytes(type)));
+    std::memset(buffer.get(), byte, static_cast<std::size_t>(count) * attune_type_size(type));
 }
 
 } // namespace

@@ -33,8 +33,6 @@ float f16_value(uint16_t bits) {
 
 } // namespace
 
-const char *name_of_type(attune_type type) { return type == ATTUNE_BF16 ? "bf16" : type == ATTUNE_F16 ? "f16" : "f32"; }
-
 uint16_t half_bits(attune_type type, float value) {
     if (type == ATTUNE_F16) return f16_bits(value);
     uint32_t bits = 0;

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "bench/half.h"
 #include "bench/machine.h"
 #include "bench/timed_layer.h"
 
@@ -15,7 +14,7 @@ namespace {
 
 /** What a layer holds at most, with `copies` of its weights packed. */
 double bytes_of(const LayerCase &c, int64_t copies) {
-    const double values = c.weight_bytes() / double(element_bytes(c.dtype)) * sizeof(float);
+    const double values = c.weight_bytes() / double(attune_type_size(c.dtype)) * sizeof(float);
     return double(copies + 1) * c.weight_bytes() + values + 2 * double(c.rows * (c.inputs + c.outputs)) * sizeof(float);
 }
 
@@ -23,12 +22,12 @@ double bytes_of(const LayerCase &c, int64_t copies) {
 
 double LayerCase::flops() const {
     const double attention = kind == encoder_block ? 4.0 * double(rows) * double(rows) * double(inputs) : 0;
-    return 2.0 * double(rows) * weight_bytes() / double(element_bytes(dtype)) + attention;
+    return 2.0 * double(rows) * weight_bytes() / double(attune_type_size(dtype)) + attention;
 }
 
 double LayerCase::weight_bytes() const {
     const int64_t count = kind == encoder_block ? inputs * (4 * inputs + 2 * outputs) : inputs * outputs;
-    return double(count * element_bytes(dtype));
+    return double(count) * double(attune_type_size(dtype));
 }
 
 const std::vector<LayerCase> &layer_cases() {

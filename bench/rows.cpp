@@ -79,7 +79,7 @@ struct Copies {
     void fill(attune_type type) {
         if (holds == type) return;
         std::mt19937_64 random(0);
-        const int64_t elements = bytes / element_bytes(type);
+        const int64_t elements = bytes / static_cast<int64_t>(attune_type_size(type));
         const Buffer values = stored(normal(elements, type, random), type, elements);
         for (int64_t copy = 0; copy < count; ++copy)
             std::memcpy(x_of(copy), values.get(), static_cast<std::size_t>(bytes));

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "attune/attune.hpp"
-#include "bench/half.h"
 #include "bench/measure.h"
 
 namespace attune::bench {
@@ -20,7 +19,7 @@ struct RowCase {
     int64_t turned = 0;             // columns of rotary embedding that aren't passed; 0: all
 
     /** Bytes read and bytes written by one call. */
-    double bytes() const { return 2.0 * double(heads * rows * columns) * double(element_bytes(dtype)); }
+    double bytes() const { return 2.0 * double(heads * rows * columns) * double(attune_type_size(dtype)); }
 };
 
 /** Softmax over rows of several lengths, norms, and rotary embedding of a long prompt, some 128 MiB read and written each; of f32, and of

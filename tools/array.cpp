@@ -9,21 +9,6 @@
 
 namespace attune::tools {
 
-int64_t element_bytes(attune_type type) {
-    switch (type) {
-    case ATTUNE_BOOL:
-    case ATTUNE_I8:
-        return 1;
-    case ATTUNE_F16:
-    case ATTUNE_BF16:
-        return 2;
-    case ATTUNE_I64:
-        return 8;
-    default:
-        return 4;
-    }
-}
-
 int64_t element_count(const Shape &shape, const std::string &subject) {
     if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
     int64_t count = 1, bytes = 0;

@@ -20,7 +20,7 @@ int64_t element_count(const Shape &shape, const std::string &subject);
 std::string shape_text(const Shape &shape);
 
 /** Bytes of one element. */
-int64_t element_bytes(attune_type type);
+inline int64_t element_bytes(attune_type type) { return static_cast<int64_t>(attune_type_size(type)); }
 
 struct FreeMemory {
     void operator()(void *memory) const { std::free(memory); }

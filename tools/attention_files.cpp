@@ -84,7 +84,6 @@ Array read_per_batch(const std::string &file, const AttentionInputs &inputs) {
     const bool scalar = array.shape.empty() && inputs.batch == 1;
     if (!scalar && array.shape != Shape{inputs.batch})
         bad_argument("{} has shape {}; it must be [{}], one value for each batch item", file, shape_text(array.shape), inputs.batch);
-    array.shape = {inputs.batch};
     return array;
 }
 

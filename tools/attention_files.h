@@ -19,7 +19,8 @@ struct AttentionInputs {
     Shape output_shape(Shape full) const;
 };
 
-/** Reads the three files, of type `dtype`, or without one all f32 or all f16. Throws CommandError naming the file that is wrong. */
+/** Reads the three files, of type `dtype`, or without one of that which Q's file says (f32, f16 or bf16). Throws CommandError naming the
+ * file that is wrong. */
 AttentionInputs read_attention_inputs(const std::string &q, const std::string &k, const std::string &v, std::optional<attune_type> dtype);
 
 /** Reads an array of one of the types, of min_rank to max_rank. Throws CommandError. */

@@ -14,7 +14,7 @@ attune_score_stage parse_stage(const std::string &text) {
 }
 
 void add_files(CLI::App &app, AttentionOptions &options) {
-    add_text(app, "Q", options.q, "Queries: .npy of <f4 or <f2, [B,Hq,N,D], [H,N,D] or [N,D]")->required();
+    add_text(app, "Q", options.q, "Queries: .npy of <f4, <f2 or, of bf16, <u2, [B,Hq,N,D], [H,N,D] or [N,D]")->required();
     add_text(app, "K", options.k, "Keys: [B,Hkv,M,D]; Hq is a multiple of Hkv")->required();
     add_text(app, "V", options.v, "Values: [B,Hkv,M,Dv]")->required();
     add_text(app, "-o,--output", options.output, "Output: [B,Hq,N,Dv] of Q's type, leading axes as Q has them")->required();
@@ -33,7 +33,8 @@ void add_files(CLI::App &app, AttentionOptions &options) {
 void add_cache(CLI::App &app, AttentionOptions &options) {
     add_text(app, "--cache", options.cache,
              "Append K and V, which are new tokens then, to the cache in this folder, and attend over all of it. It holds k.npy and v.npy, "
-             "[B,Hkv,capacity,D] and [..,Dv], and lengths.npy, [B], the tokens there are; all three are updated. With block_table.npy, "
+             "[B,Hkv,capacity,D] and [..,Dv], and lengths.npy, [B], the tokens there are; all of them are updated, scales, too. With "
+             "block_table.npy, "
              "[B,pages], k and v are pools of pages, [P,Hkv,tokens,D]; with k_scale.npy and v_scale.npy, <f4 [.., tokens], they are |i1. M "
              "is the capacity; queries are the last of their item's tokens unless --offset says otherwise");
     app.add_flag("--cache-ring", options.cache_ring,

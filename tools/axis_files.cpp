@@ -32,16 +32,17 @@ void add_axis_options(CLI::App &app, AxisOptions &options, const std::string &ty
     add_text(app, "--mask-tensor", options.mask_tensor, "|b1 .npy, true counts; aligned at the right to X, each axis full or 1");
 }
 
-AxisFiles::AxisFiles(const AxisOptions &options, std::initializer_list<attune_type> types)
-    : x_(read_npy(options.input, types)), has_mask_(!options.mask_tensor.empty()) {
+AxisFiles::AxisFiles(const AxisOptions &options, std::initializer_list<attune_type> types) : x_(read_npy(options.input, types)) {
     const auto rank = static_cast<int64_t>(x_.shape.size());
+    const bool has_mask = !options.mask_tensor.empty();
+    joins_axes_ = rank > ATTUNE_MAX_RANK;
     if (rank == 0) bad_argument("{} has rank 0; it must be at least 1, for the axis", options.input);
-    if (has_mask_ && rank > ATTUNE_MAX_RANK)
+    if (has_mask && joins_axes_)
         bad_argument("{} has rank {}; with --mask-tensor it must be at most {}", options.input, rank, ATTUNE_MAX_RANK);
     if (options.axis < -rank || options.axis >= rank)
         bad_argument("--axis is {}; it must be {} to {}, for {} has rank {}", options.axis, -rank, rank - 1, options.input, rank);
     axis_ = static_cast<int32_t>(options.axis < 0 ? options.axis + rank : options.axis);
-    if (!has_mask_) return;
+    if (!has_mask) return;
     mask_ = read_mask(options.mask_tensor, x_.shape);
     mask_view_ = view(mask_, static_cast<int>(rank));
 }
@@ -53,7 +54,7 @@ Shape AxisFiles::reduced_shape() const {
 }
 
 TensorView AxisFiles::view_of(const Array &array) const {
-    if (has_mask_) return view(array);
+    if (!joins_axes_) return view(array);
     const auto at = array.shape.begin() + axis_;
     const Shape shape = {element_count({array.shape.begin(), at}, "what comes before the axis"), *at,
                          element_count({at + 1, array.shape.end()}, "what comes after the axis")};

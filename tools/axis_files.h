@@ -32,16 +32,15 @@ public:
     /** The shape with 1 on the axis. */
     Shape reduced_shape() const;
     TensorView x() const { return view_of(x_); }
-    /** An array of the input's rank in the same view as the input: [before, axis, after] where there is no mask, so that any rank will do.
-     */
+    /** An array of the input's rank in the same view as the input: as [before, axis, after] where it has more axes than a tensor. */
     TensorView view_of(const Array &array) const;
-    int32_t axis() const { return has_mask_ ? axis_ : 1; } // in these views
-    const TensorView *mask() const { return has_mask_ ? &mask_view_ : nullptr; }
+    int32_t axis() const { return joins_axes_ ? 1 : axis_; } // in these views
+    const TensorView *mask() const { return mask_.data ? &mask_view_ : nullptr; }
 
 private:
     Array x_, mask_;
     TensorView mask_view_;
-    bool has_mask_;
+    bool joins_axes_;
     int32_t axis_; // from the front
 };
 

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "attune/attune.h"
-#include "bench/half.h"
 
 namespace attune::tools {
 namespace {
@@ -62,8 +61,8 @@ void Results::finish() const {
 }
 
 std::string Limits::title() const {
-    return fmt::format("{}, {} thread{}, {}: peak {:.1f} GFLOP/s, read bandwidth {:.1f} GB/s, last-level cache {}",
-                       bench::name_of_type(type), threads, threads == 1 ? "" : "s", attune_cpu_class(), peak.gflops(), reading.gbps(),
+    return fmt::format("{}, {} thread{}, {}: peak {:.1f} GFLOP/s, read bandwidth {:.1f} GB/s, last-level cache {}", attune_type_name(type),
+                       threads, threads == 1 ? "" : "s", attune_cpu_class(), peak.gflops(), reading.gbps(),
                        bytes_text(bench::last_level_cache_bytes()));
 }
 
@@ -75,7 +74,7 @@ nlohmann::ordered_json Limits::line(const std::string &name, const bench::Measur
                                     double gbps) const {
     return {{"case", name},
             {"schedule", m.schedule},
-            {"dtype", bench::name_of_type(type)},
+            {"dtype", attune_type_name(type)},
             {"threads", threads},
             {"ms", rounded(m.seconds * 1e3)},
             {"gflops", rounded(gflops)},
@@ -170,7 +169,7 @@ void RowReport::add(const bench::RowCase &c, const bench::CaseResult &result) {
         results_.add(
             {{"case", c.name},
              {"schedule", m.schedule},
-             {"dtype", bench::name_of_type(c.dtype)},
+             {"dtype", attune_type_name(c.dtype)},
              {"threads", threads_},
              {"ms", rounded(m.seconds * 1e3)},
              {"gbps", rounded(gbps)},

@@ -1,6 +1,7 @@
 #include "cache_files.h"
 
 #include <filesystem>
+#include <system_error>
 
 #include "error.h"
 #include "npy.h"
@@ -11,7 +12,11 @@ std::string CacheFiles::path(const char *name) const { return (std::filesystem::
 
 const attune_tensor *CacheFiles::read(const char *name, std::initializer_list<attune_type> types, int rank, OptionalArray &to) {
     const std::string file = path(name);
-    if (!std::filesystem::exists(file)) return nullptr;
+    std::error_code error;
+    if (!std::filesystem::exists(file, error)) {
+        if (error) bad_argument("{} can't be looked for: {}", file, error.message());
+        return nullptr;
+    }
     to.array = read_array(file, types, rank, rank);
     to.tensor = tools::view(to.array);
     return &to.tensor;
@@ -25,7 +30,7 @@ CacheFiles::CacheFiles(const std::string &folder, bool ring, const AttentionInpu
     k_ = read_array(path("k.npy"), {in.q.type, ATTUNE_I8}, rank, rank);
     v_ = read_array(path("v.npy"), {k_.type}, rank, rank);
     lengths_ = read_per_batch(path("lengths.npy"), in);
-    cache_.k = tools::view(k_, 4), cache_.v = tools::view(v_, 4), cache_.lengths = tools::view(lengths_);
+    cache_.k = tools::view(k_, 4), cache_.v = tools::view(v_, 4), cache_.lengths = tools::view(lengths_, 1);
     const attune_tensor *k_scale = read("k_scale.npy", {ATTUNE_F32}, rank - 1, k_scale_);
     const attune_tensor *v_scale = read("v_scale.npy", {ATTUNE_F32}, rank - 1, v_scale_);
     if (k_scale) k_scale_.tensor = tools::view(k_scale_.array, 3);
@@ -64,9 +69,9 @@ const attune_cache *CacheFiles::on_device(DeviceTensors &tensors, int64_t new_to
 void CacheFiles::add_outputs(OutputSet &outputs) const {
     outputs.add("--cache", path("k.npy"), k_);
     outputs.add("--cache", path("v.npy"), v_);
-    outputs.add("--cache", path("lengths.npy"), lengths_);
     if (cache_.k_scale) outputs.add("--cache", path("k_scale.npy"), k_scale_.array);
     if (cache_.v_scale) outputs.add("--cache", path("v_scale.npy"), v_scale_.array);
+    outputs.add("--cache", path("lengths.npy"), lengths_); // last: what a process that is killed leaves past the old lengths isn't read
 }
 
 void CacheFiles::lengthen(int64_t tokens) {

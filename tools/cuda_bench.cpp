@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "bench/half.h"
 #include "bench/rows.h"
 #include "cuda_measure.h"
 #include "error.h"
@@ -102,14 +101,14 @@ void add_timing(CudaReport &report, const bench::Case &c, const Timing &timing) 
     const double tflops = bench::useful_flops(c) / timing.seconds / 1e12, gbps = c.kv_bytes() / timing.seconds * 1e-9;
     const nlohmann::ordered_json line = {{"kernel", timing.kernel},
                                          {"schedule", timing.schedule},
-                                         {"dtype", bench::name_of_type(c.dtype)},
+                                         {"dtype", attune_type_name(c.dtype)},
                                          {"mask", c.mask},
                                          {"shape", {c.batch, c.query_heads, c.kv_heads, c.queries, c.keys, c.head_dim}},
                                          {"seconds", timing.seconds},
                                          {"tflops", tflops},
                                          {"kv_gbps", gbps}};
     const auto number = [](auto value) { return fmt::format("{}", value); };
-    report.add(line, {c.mask, bench::name_of_type(c.dtype), number(c.batch), number(c.query_heads), number(c.kv_heads), number(c.queries),
+    report.add(line, {c.mask, attune_type_name(c.dtype), number(c.batch), number(c.query_heads), number(c.kv_heads), number(c.queries),
                       number(c.keys), number(c.head_dim), timing.schedule, fmt::format("{:.1f}", timing.seconds * 1e6),
                       fmt::format("{:.1f}", tflops), fmt::format("{:.1f}", gbps)});
 }
@@ -149,7 +148,7 @@ void run_cuda_rows(const CudaBenchOptions &options) {
         c.rows = std::max<int64_t>(1, measure.uncached_bytes() / (c.heads * c.columns * element_bytes(c.dtype)));
         const double seconds = time_rows(c, measure), gbps = c.bytes() / seconds * 1e-9;
         report.add(
-            {{"case", c.name}, {"dtype", bench::name_of_type(c.dtype)}, {"rows", c.heads * c.rows}, {"seconds", seconds}, {"gbps", gbps}},
+            {{"case", c.name}, {"dtype", attune_type_name(c.dtype)}, {"rows", c.heads * c.rows}, {"seconds", seconds}, {"gbps", gbps}},
             {c.name, fmt::format("{}", c.heads * c.rows), fmt::format("{:.1f}", seconds * 1e6), fmt::format("{:.1f}", gbps),
              fmt::format("{:.1f} %", 100 * gbps / measure.copy_gbps())});
     }

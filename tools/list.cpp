@@ -10,6 +10,7 @@
 #include "attune/attune.hpp"
 #include "commands.h"
 #include "device.h"
+#include "runtime/src/cpu.h"
 #include "table.h"
 
 namespace attune::tools {
@@ -20,12 +21,10 @@ struct ListOptions {
     bool json = false;
 };
 
-const char *device_name(const attune_kernel &kernel) { return kernel.device == ATTUNE_CUDA ? "cuda" : "cpu"; }
-
 std::vector<const attune_kernel *> kernels(const std::string &device) {
     std::vector<const attune_kernel *> wanted;
     for (int32_t i = 0; i < attune_kernel_count(); ++i)
-        if (device.empty() || device == device_name(*attune_kernel_at(i))) wanted.push_back(attune_kernel_at(i));
+        if (device.empty() || device == attune_device_name(attune_kernel_at(i)->device)) wanted.push_back(attune_kernel_at(i));
     return wanted;
 }
 
@@ -40,22 +39,13 @@ std::vector<std::string> targets(const attune_kernel &kernel) {
 /** A target in a word: a GPU's architecture as it is, of a Halide target string the class of CPU, as attune_cpu_class() has it. */
 std::string target_text(const attune_kernel &kernel, const std::string &target) {
     if (kernel.device == ATTUNE_CUDA) return target;
-    if (target.find("avx512_zen5") != std::string::npos) return "avx512_zen5";
-    if (target.find("avx512_zen4") != std::string::npos) return "avx512_bf16";
-    if (target.find("avx512_sapphirerapids") != std::string::npos) return "avx512_amx";
-    for (const char *name : {"avx512", "avx2"})
-        if (target.find(name) != std::string::npos) return name;
-    return "x86-64";
-}
-
-std::string type_name(attune_type type) {
-    return type == ATTUNE_BF16 ? "bf16" : type == ATTUNE_F16 ? "f16" : type == ATTUNE_I8 ? "i8" : "f32";
+    return runtime::name_of(runtime::class_of_target(target));
 }
 
 /** "f32", and of a kernel that reads a cache of another type "f32 (i8)". */
 std::string type_text(const attune_kernel &kernel) {
-    const std::string type = type_name(kernel.dtype);
-    return kernel.cache_dtype == kernel.dtype ? type : fmt::format("{} ({})", type, type_name(kernel.cache_dtype));
+    const std::string type = attune_type_name(kernel.dtype);
+    return kernel.cache_dtype == kernel.dtype ? type : fmt::format("{} ({})", type, attune_type_name(kernel.cache_dtype));
 }
 
 std::string width_text(const attune_kernel &kernel) {
@@ -77,9 +67,9 @@ void print_json(const ListOptions &options) {
         list["kernels"].push_back({{"name", kernel->name},
                                    {"operation", kernel->operation},
                                    {"schedule", kernel->schedule},
-                                   {"device", device_name(*kernel)},
-                                   {"dtype", type_name(kernel->dtype)},
-                                   {"cache_dtype", type_name(kernel->cache_dtype)},
+                                   {"device", attune_device_name(kernel->device)},
+                                   {"dtype", attune_type_name(kernel->dtype)},
+                                   {"cache_dtype", attune_type_name(kernel->cache_dtype)},
                                    {"head_dim", kernel->head_dim},
                                    {"value_dim", kernel->value_dim},
                                    {"mask", kernel->mask},
@@ -97,8 +87,8 @@ void print_table(const ListOptions &options) {
         std::vector<std::string> classes;
         for (const std::string &target : targets(*kernel))
             classes.push_back(target_text(*kernel, target));
-        table.rows.push_back({kernel->operation, kernel->schedule, device_name(*kernel), type_text(*kernel), width_text(*kernel),
-                              mask_text(*kernel), fmt::format("{}", fmt::join(classes, " ")), kernel->name});
+        table.rows.push_back({kernel->operation, kernel->schedule, attune_device_name(kernel->device), type_text(*kernel),
+                              width_text(*kernel), mask_text(*kernel), fmt::format("{}", fmt::join(classes, " ")), kernel->name});
     }
     table.print();
     fmt::print("\nThis CPU runs them as {}.\n", attune_cpu_class());

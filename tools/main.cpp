@@ -47,7 +47,7 @@ std::string parse_message(const CLI::App &app, const CLI::ParseError &error) {
 }
 
 int fail(int exit_code, const std::string &text) {
-    fmt::print(stderr, "attune: {}\n", sentence(text));
+    std::fputs(fmt::format("attune: {}\n", sentence(text)).c_str(), stderr); // where it can't be written the exit code says all
     return exit_code;
 }
 

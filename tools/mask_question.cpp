@@ -115,12 +115,18 @@ void MaskQuestion::read_documents(const MaskOptions &options) {
 
 void MaskQuestion::read_block_map(const std::string &file) {
     block_map_ = read_npy(file, {ATTUNE_BOOL});
+    Shape sizes; // of the terms before
     for_each_term(mask_.root, [&](const MaskNode &term) {
         if (term.kind != MaskKind::blocks) return;
         const auto size = [&](const text::Number &n) {
             return n.is_parameter() ? parameters_[static_cast<std::size_t>(n.parameter)] : n.value;
         };
-        const Shape shape = {blocks_of(queries(), size(term.numbers[0])), blocks_of(keys(), size(term.numbers[1]))};
+        const Shape named = {size(term.numbers[0]), size(term.numbers[1])};
+        if (!sizes.empty() && sizes != named)
+            bad_argument("the mask names blocks({}, {}) and blocks({}, {}); there is one block map, so they must agree", sizes[0], sizes[1],
+                         named[0], named[1]);
+        sizes = named;
+        const Shape shape = {blocks_of(queries(), named[0]), blocks_of(keys(), named[1])};
         if (block_map_.shape != shape)
             bad_argument("{} has shape {}; it must be {}, the blocks of N = {} and M = {}", file, shape_text(block_map_.shape),
                          shape_text(shape), queries(), keys());

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <limits>
 
-#include "bench/half.h"
 #include "error.h"
 
 namespace attune::tools {
@@ -78,7 +77,7 @@ uint64_t parse_unsigned(const std::string &option, const std::string &text) {
 
 attune_type parse_dtype(const std::string &text) {
     for (const attune_type type : {ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16})
-        if (text == bench::name_of_type(type)) return type;
+        if (text == attune_type_name(type)) return type;
     bad_argument("--dtype is {}; it must be f32, f16 or bf16", text);
 }
 

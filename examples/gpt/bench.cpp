@@ -55,10 +55,10 @@ Network random_llama(DecoderShape shape, int64_t layers, int64_t inner) {
                           random.gated(inner, shape.width), random.linear(shape.width, inner)});
     Buffer tokens(shape.dtype);
     const attune::TensorView table = tokens.view({shape.vocabulary, shape.width});
-    std::memset(table.data, 0, static_cast<size_t>(shape.vocabulary * shape.width * (shape.dtype == ATTUNE_F32 ? 4 : 2)));
+    std::memset(table.data, 0, static_cast<size_t>(shape.vocabulary * shape.width) * attune_type_size(shape.dtype));
     const auto *one = shape.dtype == ATTUNE_F32 ? "\0\0\x80\x3f" : "\x80\x3f";
     for (int64_t token = 0; token < shape.vocabulary; ++token) // rows that differ: a one in one place
-        std::memcpy(part_of(table, token * shape.width + token % shape.width, {1}, {1}).data, one, shape.dtype == ATTUNE_F32 ? 4 : 2);
+        std::memcpy(part_of(table, token * shape.width + token % shape.width, {1}, {1}).data, one, attune_type_size(shape.dtype));
     return {shape, {std::move(tokens), Buffer(), false, std::move(blocks), norm, random.linear(shape.vocabulary, shape.width)}};
 }
 
@@ -72,7 +72,7 @@ double shortest(int repeats, const std::function<void()> &run, double best = std
     return best;
 }
 
-double element_bytes(const DecoderShape &shape) { return shape.dtype == ATTUNE_F32 ? 4 : 2; }
+double element_bytes(const DecoderShape &shape) { return static_cast<double>(attune_type_size(shape.dtype)); }
 
 /** Weights that one token takes part in a product with. */
 double weights_of(const DecoderShape &shape, int64_t layers, int64_t inner) {
@@ -89,7 +89,7 @@ double cached_numbers(const DecoderShape &shape, int64_t layers, int64_t tokens)
 void print_json(const std::string &name, const DecoderShape &shape, int32_t threads, double seconds, int64_t tokens,
                 const nlohmann::ordered_json &figures) {
     nlohmann::ordered_json line = {{"case", name},
-                                   {"dtype", shape.dtype == ATTUNE_F32 ? "f32" : "bf16"},
+                                   {"dtype", attune_type_name(shape.dtype)},
                                    {"threads", threads},
                                    {"ms", seconds * 1e3},
                                    {"tokens_per_s", static_cast<double>(tokens) / seconds}};

@@ -19,7 +19,7 @@ public:
 
     /** The memory as a contiguous tensor of these extents. What it held is lost where it must grow, and views of it end. */
     attune::TensorView view(std::initializer_list<int64_t> extents) {
-        size_t bytes = type_ == ATTUNE_F32 ? 4 : 2;
+        size_t bytes = attune_type_size(type_);
         for (int64_t extent : extents)
             bytes *= static_cast<size_t>(extent);
         if (bytes > size_) data_.reset(new std::byte[bytes]), size_ = bytes;
@@ -35,7 +35,7 @@ private:
 /** Elements of `tensor` from element `first` on, with extents and strides of their own. */
 inline attune::TensorView part_of(const attune_tensor &tensor, int64_t first, std::initializer_list<int64_t> extents,
                                   std::initializer_list<int64_t> strides) {
-    char *data = static_cast<char *>(tensor.data) + first * (tensor.type == ATTUNE_F32 ? 4 : 2);
+    char *data = static_cast<char *>(tensor.data) + first * static_cast<int64_t>(attune_type_size(tensor.type));
     attune::TensorView part = attune_contiguous(data, tensor.type, static_cast<int32_t>(extents.size()), extents.begin());
     int axis = 0;
     for (int64_t stride : strides)

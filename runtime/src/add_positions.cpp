@@ -1,5 +1,5 @@
-#include "elementwise.h"
 #include "error.h"
+#include "function_kernel.h"
 #include "overlap.h"
 #include "positioned_rows.h"
 
@@ -33,10 +33,7 @@ Status run_add_positions(const attune_add_positions_args &args, attune_call *cal
 using namespace attune::runtime;
 
 extern "C" void attune_add_positions_args_init(attune_add_positions_args *args) {
-    if (!args) return;
-    *args = {};
-    args->struct_size = sizeof(*args);
-    args->base = 10000.0;
+    if (reset(args)) args->base = 10000.0;
 }
 
 extern "C" attune_status attune_add_positions(const attune_add_positions_args *args, attune_call *call) {

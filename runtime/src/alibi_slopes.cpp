@@ -1,7 +1,7 @@
 #include "alibi_slopes.h"
 
-#include "elementwise.h"
 #include "error.h"
+#include "function_kernel.h"
 #include "halide_buffer.h"
 #include "tensor.h"
 
@@ -9,7 +9,7 @@ namespace attune::runtime {
 
 Status make_alibi_slopes(const char *schedule, const attune_tensor &slopes, Call &call) {
     const attune_kernel *kernel = nullptr;
-    ATTUNE_TRY(find_elementwise("alibi_slopes", schedule, slopes.device, call, kernel));
+    ATTUNE_TRY(find_function_kernel("alibi_slopes", schedule, slopes.device, call, kernel));
     if (!has_elements(slopes)) return {};
     HalideBuffer buffer(slopes, 1);
     auto heads = static_cast<int32_t>(slopes.extent[0]);
@@ -21,11 +21,7 @@ Status make_alibi_slopes(const char *schedule, const attune_tensor &slopes, Call
 
 using namespace attune::runtime;
 
-extern "C" void attune_alibi_slopes_args_init(attune_alibi_slopes_args *args) {
-    if (!args) return;
-    *args = {};
-    args->struct_size = sizeof(*args);
-}
+extern "C" void attune_alibi_slopes_args_init(attune_alibi_slopes_args *args) { reset(args); }
 
 extern "C" attune_status attune_alibi_slopes(const attune_alibi_slopes_args *args, attune_call *call) {
     return guarded([&]() -> Status {

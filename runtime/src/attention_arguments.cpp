@@ -14,16 +14,15 @@ namespace {
 constexpr int32_t zero = 0;
 
 /** `given`, or what stands in for a tensor that isn't: kernels don't read it, but want memory there. */
-attune_tensor or_nothing(const attune_tensor *given, attune_type type, int32_t rank) {
+attune_tensor or_stand_in(const attune_tensor *given, attune_type type, int32_t rank) {
     const int64_t extents[4] = {1, 1, 1, 1};
     return given ? *given : attune_contiguous(const_cast<int32_t *>(&zero), type, rank, extents);
 }
 
-/** The soft cap given as a number or in the score; 0 for a kernel that has it compiled in. */
-float softcap_of(const PreparedRun &run, bool weights) {
-    const text::ScoreTerm *term = run.plan.score.find(text::ScoreKind::softcap);
-    if (!term) return run.args.softcap;
-    return run.plan.score_compiled_in && !weights ? 0.0f : static_cast<float>(term->cap);
+/** The soft cap that a kernel is given: 0 where it has that of the score compiled in. */
+float passed_softcap(const PreparedRun &run, bool weights) {
+    const bool compiled_in = run.plan.score_compiled_in && !weights && run.plan.score.find(text::ScoreKind::softcap);
+    return compiled_in ? 0.0f : softcap_of(run.plan, run.args);
 }
 
 uint32_t threshold_of(float dropout) { return static_cast<uint32_t>(std::floor(static_cast<double>(dropout) * 4294967296.0)); }
@@ -38,7 +37,7 @@ HalideBuffer documents_buffer(const PreparedRun &run, const int32_t *numbers, in
 }
 
 HalideBuffer block_map_buffer(const PreparedRun &run) {
-    const attune_tensor map = or_nothing(is_read(run, text::MaskKind::blocks) ? run.args.block_map : nullptr, ATTUNE_BOOL, 4);
+    const attune_tensor map = or_stand_in(is_read(run, text::MaskKind::blocks) ? run.args.block_map : nullptr, ATTUNE_BOOL, 4);
     return HalideBuffer(map, {run.shape.batch, run.shape.heads, map.extent[2], map.extent[3]});
 }
 
@@ -51,7 +50,7 @@ HalideBuffer intervals_buffer(const PreparedRun &run) {
 
 HalideBuffer relative_buffer(const PreparedRun &run) {
     const AttentionShape &s = run.shape;
-    return HalideBuffer(or_nothing(run.operands.relative(), ATTUNE_F32, 3), {s.batch, s.heads, s.queries + s.keys - 1});
+    return HalideBuffer(or_stand_in(run.operands.relative(), ATTUNE_F32, 3), {s.batch, s.heads, s.queries + s.keys - 1});
 }
 
 const attune_tensor &operand(const PreparedRun &run, bool weights, const attune_tensor &given, const attune_tensor &placed) {
@@ -73,14 +72,14 @@ const attune_tensor *attend_tensor(const PreparedRun &run, bool weights) {
 
 HalideBuffer score_buffer(const PreparedRun &run, const attune_tensor *tensor, attune_type type) {
     const AttentionShape &s = run.shape;
-    return HalideBuffer(or_nothing(tensor, type, 4), {s.batch, s.heads, s.queries, s.keys});
+    return HalideBuffer(or_stand_in(tensor, type, 4), {s.batch, s.heads, s.queries, s.keys});
 }
 
 /** A table of positions for a kernel that has the position compiled in. */
 HalideBuffer position_buffer(const PreparedRun &run, bool weights, const attune_tensor *table, int64_t tokens) {
     const AttentionShape &s = run.shape;
     if (!table || !run.plan.position_compiled_in || weights)
-        return HalideBuffer(or_nothing(nullptr, ATTUNE_F32, 4), {s.batch, tokens, 1, s.head_dim});
+        return HalideBuffer(or_stand_in(nullptr, ATTUNE_F32, 4), {s.batch, tokens, 1, s.head_dim});
     const auto stride = [&](int32_t axis) { return effective_stride(*table, axis); };
     // The innermost one is 1, also of a single channel: kernels ask for it.
     return HalideBuffer(table->data, table->type,
@@ -90,7 +89,7 @@ HalideBuffer position_buffer(const PreparedRun &run, bool weights, const attune_
 } // namespace
 
 HalideBuffer scale_buffer(const attune_tensor *scale) {
-    const attune_tensor tensor = or_nothing(scale, ATTUNE_F32, 3);
+    const attune_tensor tensor = or_stand_in(scale, ATTUNE_F32, 3);
     return HalideBuffer(tensor, {tensor.extent[0], tensor.extent[1], tensor.extent[2]});
 }
 
@@ -124,11 +123,11 @@ ScoreArguments::ScoreArguments(const PreparedRun &run, bool weights)
       query_documents_(documents_buffer(run, run.masks.documents().query_numbers(), run.shape.queries)),
       key_documents_(documents_buffer(run, run.masks.documents().key_numbers(), run.shape.keys)), block_map_(block_map_buffer(run)),
       attend_(score_buffer(run, attend_tensor(run, weights), ATTUNE_BOOL)), bias_(score_buffer(run, run.args.bias, ATTUNE_F32)),
-      relative_(relative_buffer(run)), sinks_(or_nothing(run.args.sinks, ATTUNE_F32, 1), {run.shape.heads}),
+      relative_(relative_buffer(run)), sinks_(or_stand_in(run.args.sinks, ATTUNE_F32, 1), {run.shape.heads}),
       query_position_(position_buffer(run, weights, run.operands.query_table(), run.shape.queries)),
       key_position_(position_buffer(run, weights, run.operands.key_table(), run.shape.keys)), use_attend_(attend_of(run, weights).used),
       use_bias_(run.args.bias != nullptr), use_relative_(run.operands.relative() != nullptr), use_sinks_(run.args.sinks != nullptr),
-      scale_(scale_of(run.args, run.shape.head_dim)), softcap_(softcap_of(run, weights)),
+      scale_(scale_of(run.args, run.shape.head_dim)), softcap_(passed_softcap(run, weights)),
       temperature_(kernel_temperature(run.args.temperature)), dropout_threshold_(threshold_of(run.args.dropout)),
       seed_low_(static_cast<uint32_t>(run.args.seed)), seed_high_(static_cast<uint32_t>(run.args.seed >> 32)),
       keys_(static_cast<int32_t>(run.shape.keys)), pages_(run.pages.buffer()),

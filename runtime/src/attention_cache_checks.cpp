@@ -18,7 +18,7 @@ using text::MaskNode;
 
 Status check_scale(const attune_cache &cache, const attune_tensor *scale, const char *name, bool int8) {
     if (!int8) {
-        ATTUNE_REQUIRE(!scale, "{} is given; only a cache of i8 has scales, and the plan's is of {}", name, type_name(cache.k.type));
+        ATTUNE_REQUIRE(!scale, "{} is given; only a cache of i8 has scales, and the plan's is of {}", name, attune_type_name(cache.k.type));
         return {};
     }
     ATTUNE_REQUIRE(scale, "{} is NULL; a cache of i8 needs scales", name);

@@ -20,6 +20,11 @@ bool has_relative_bias(const text::Score &score) { return score.find(ScoreKind::
 
 } // namespace
 
+float softcap_of(const attune_attention_plan &plan, const attune_attention_args &args) {
+    const text::ScoreTerm *term = plan.score.find(text::ScoreKind::softcap);
+    return term ? static_cast<float>(term->cap) : args.softcap;
+}
+
 PositionInput position_input(const attune_attention_plan &plan, const RunCache &cache, const AttentionShape &s) {
     const attune_attention_args &args = cache.args();
     PositionInput in = {&plan.position, s.batch, s.queries, s.new_keys, s.head_dim};

@@ -13,6 +13,9 @@ namespace attune::runtime {
 /** What q k^T is multiplied with: the scale given, or 1 / sqrt(D). */
 float scale_of(const attune_attention_args &args, int64_t head_dim);
 
+/** The soft cap that the score names, or else the one given; 0 is none. */
+float softcap_of(const attune_attention_plan &plan, const attune_attention_args &args);
+
 PositionInput position_input(const attune_attention_plan &plan, const RunCache &cache, const AttentionShape &shape);
 
 /** One run's operands, in scratch where they aren't the caller's. */

@@ -48,7 +48,7 @@ constexpr int64_t most_queries_by_vectors = 8, most_queries_by_tiles = 16, alway
 
 int64_t most_decoded_queries(const attune_kernel &kernel, const attune_attention_plan &plan) {
     const bool by_tiles = kernel.dtype == ATTUNE_BF16 && kernel.cache_dtype != ATTUNE_I8 && cpu_class() == CpuClass::avx512_amx &&
-                          std::strstr(kernel.targets, "-avx512_sapphirerapids") && plan.head_dim % key_channels_of_decode_tiles == 0 &&
+                          has_code_for(kernel.targets, CpuClass::avx512_amx) && plan.head_dim % key_channels_of_decode_tiles == 0 &&
                           plan.value_dim % value_channels_of_decode_tiles == 0;
     return by_tiles ? most_queries_by_tiles : most_queries_by_vectors;
 }
@@ -136,11 +136,11 @@ const attune_kernel &kernel_for(const attune_attention_plan &plan, const attune_
 Status take_kernel(const attune_attention_desc &desc, attune_attention_plan &plan) {
     const attune_kernel &kernel = *desc.kernel;
     ATTUNE_TRY(check_kernel(kernel, "attention", desc.device));
-    ATTUNE_REQUIRE(kernel.dtype == desc.dtype, "desc.dtype is {}; the kernel {} is compiled for {}", type_name(desc.dtype), kernel.name,
-                   type_name(kernel.dtype));
+    ATTUNE_REQUIRE(kernel.dtype == desc.dtype, "desc.dtype is {}; the kernel {} is compiled for {}", attune_type_name(desc.dtype),
+                   kernel.name, attune_type_name(kernel.dtype));
     ATTUNE_REQUIRE((desc.cache_dtype == ATTUNE_I8) == (kernel.cache_dtype == ATTUNE_I8),
                    "desc.cache_dtype is {}; the kernel {} is compiled for keys and values of {}",
-                   type_name(desc.cache_dtype ? desc.cache_dtype : desc.dtype), kernel.name, type_name(kernel.cache_dtype));
+                   attune_type_name(desc.cache_dtype ? desc.cache_dtype : desc.dtype), kernel.name, attune_type_name(kernel.cache_dtype));
     ATTUNE_TRY(check_kernel_width("head_dim", kernel.head_dim, plan.head_dim));
     ATTUNE_TRY(check_kernel_width("value_dim", kernel.value_dim, plan.value_dim));
     ATTUNE_REQUIRE(!desc.schedule || std::strcmp(desc.schedule, kernel.schedule) == 0,

@@ -31,7 +31,7 @@ void write_empty_lse(const attune_tensor &lse, const attune_tensor *sinks) {
 
 /** No keys: every row has nothing to attend to. */
 void answer_without_keys(const attune_attention_args &args) {
-    const size_t bytes = static_cast<size_t>(args.out.extent[3]) * element_size(args.out.type);
+    const size_t bytes = static_cast<size_t>(args.out.extent[3]) * attune_type_size(args.out.type);
     const JoinedAxes rows({&args.out}, 3);
     JoinedAxes::Index row;
     do
@@ -156,10 +156,7 @@ Status run_checked(const attune_attention_plan &plan, const RunCache &cache, con
 using namespace attune::runtime;
 
 extern "C" void attune_attention_args_init(attune_attention_args *args) {
-    if (!args) return;
-    *args = {};
-    args->struct_size = sizeof(*args);
-    args->temperature = 1.0f;
+    if (reset(args)) args->temperature = 1.0f;
 }
 
 extern "C" attune_status attune_attention_run(const attune_attention_plan *plan, const attune_attention_args *args, attune_call *call) {
@@ -179,8 +176,5 @@ extern "C" attune_status attune_attention_run(const attune_attention_plan *plan,
 }
 
 extern "C" void attune_cache_init(attune_cache *cache) {
-    if (!cache) return;
-    *cache = {};
-    cache->struct_size = sizeof(*cache);
-    cache->new_tokens = -1;
+    if (reset(cache)) cache->new_tokens = -1;
 }

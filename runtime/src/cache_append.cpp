@@ -22,7 +22,7 @@ struct Side {
 };
 
 void quantise_run(const Side &side, int64_t b, const PageRun &run) {
-    const auto size = static_cast<int64_t>(element_size(side.from.type));
+    const auto size = static_cast<int64_t>(attune_type_size(side.from.type));
     for (int64_t h = 0; h < side.from.extent[1]; ++h)
         for (int64_t t = 0; t < run.count; ++t) {
             const char *row = static_cast<const char *>(side.from.data) + element_of(side.from, b, h, run.token + t) * size;

@@ -74,10 +74,7 @@ void write_item(const attune_cache_write_args &args, int32_t axis, int64_t b) {
 using namespace attune::runtime;
 
 extern "C" void attune_cache_write_args_init(attune_cache_write_args *args) {
-    if (!args) return;
-    *args = {};
-    args->struct_size = sizeof(*args);
-    args->axis = -2;
+    if (reset(args)) args->axis = -2;
 }
 
 extern "C" attune_status attune_cache_write(const attune_cache_write_args *args, attune_call *call) {

@@ -9,10 +9,11 @@
 
 namespace attune::runtime {
 
-Status check_call(const attune_call *settings) {
+Status check_call(attune_call *settings) {
     if (!settings) return {};
     ATTUNE_TRY(check_struct(settings, "call", "ATTUNE_CALL_INIT"));
     ATTUNE_REQUIRE(settings->threads >= 0, "call.threads is {}; it must be 0 (every CPU) or more", settings->threads);
+    settings->workspace_bytes = 0;
     return {};
 }
 

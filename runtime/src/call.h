@@ -24,8 +24,8 @@ struct CallContext {
     char error[512] = ""; // the first error a kernel reported
 };
 
-/** Checks `settings`, which may be nullptr. */
-Status check_call(const attune_call *settings);
+/** Checks `settings`, which may be nullptr. A call that is refused afterwards, or needs no scratch memory, has used none. */
+Status check_call(attune_call *settings);
 
 /** Holds a workspace while it lives, and tells the caller's settings at the end how much was used. */
 class Call {

@@ -1,5 +1,6 @@
 #include "cpu.h"
 
+#include <algorithm>
 #include <cpuid.h>
 #include <cstdlib>
 #include <string_view>
@@ -165,6 +166,20 @@ Status check_cpu_setting() {
                    "the environment's ATTUNE_CPU is {}; it must be avx512_zen5, avx512_bf16, avx512_amx, avx512, avx2 or x86-64",
                    choice().rejected);
     return {};
+}
+
+CpuClass class_of_target(std::string_view target) {
+    CpuClass highest = CpuClass::x86_64;
+    while (!target.empty())
+        highest = std::max(highest, class_of_feature(take(target, '-')));
+    return highest;
+}
+
+bool has_code_for(const char *targets, CpuClass cpu) {
+    std::string_view rest = targets;
+    while (!rest.empty())
+        if (class_of_target(take(rest, ',')) == cpu) return true;
+    return false;
 }
 
 bool runs_on(const char *targets, CpuClass cpu) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "status.h"
 
@@ -28,6 +29,12 @@ bool lower_class(const char *setting, CpuClass offered, bool tiles, CpuClass &lo
 /** True if a kernel built for these comma-separated Halide targets has one the class `cpu` runs. Features beyond the classes (VNNI, AMX,
  * ...) are asked of the CPU. */
 bool runs_on(const char *targets, CpuClass cpu);
+
+/** The class that a Halide target is compiled for: the highest that one of its features belongs to. */
+CpuClass class_of_target(std::string_view target);
+
+/** Whether one of these comma-separated Halide targets is compiled for the class. */
+bool has_code_for(const char *targets, CpuClass cpu);
 
 } // namespace attune::runtime
 

@@ -23,14 +23,14 @@ using text::ScoreKind;
 
 /** The bias, stretched over the axes that it leaves out. */
 HalideBuffer bias_buffer(const attune_attention_args &args, const AttentionShape &s) {
-    const attune_tensor bias = or_nothing(args.bias, args.q, ATTUNE_F32, 4);
+    const attune_tensor bias = or_stand_in_on_device(args.bias, args.q, ATTUNE_F32, 4);
     if (!args.bias) return HalideBuffer(bias, {1, 1, 1, 1});
     return HalideBuffer(bias, {s.batch, s.heads, s.queries, s.keys});
 }
 
 /** Of cells, of tokens, or of ranges of queries: what a compiled-in mask reads, stretched over the axes that it leaves out. */
 HalideBuffer mask_buffer(const attune_tensor *given, const attune_tensor &q, attune_type type, std::initializer_list<int64_t> extents) {
-    const attune_tensor tensor = or_nothing(given, q, type, static_cast<int32_t>(extents.size()));
+    const attune_tensor tensor = or_stand_in_on_device(given, q, type, static_cast<int32_t>(extents.size()));
     return given ? HalideBuffer(tensor, extents) : HalideBuffer(tensor, tensor.rank);
 }
 
@@ -48,18 +48,13 @@ int32_t use_lengths_of(const attune_attention_plan &plan, const attune_attention
 
 /** The block table of a cache. */
 HalideBuffer pages_buffer(const attune_attention_args &args) {
-    const attune_tensor table = or_nothing(args.cache ? args.cache->block_table : nullptr, args.q, ATTUNE_I32, 2);
+    const attune_tensor table = or_stand_in_on_device(args.cache ? args.cache->block_table : nullptr, args.q, ATTUNE_I32, 2);
     return HalideBuffer(table, {table.extent[0], table.extent[1]});
 }
 
 HalideBuffer vector_buffer(const attune_tensor *given, const attune_tensor &q, attune_type type) {
-    const attune_tensor tensor = or_nothing(given, q, type, 1);
+    const attune_tensor tensor = or_stand_in_on_device(given, q, type, 1);
     return HalideBuffer(tensor, {tensor.extent[0]});
-}
-
-float softcap_of(const attune_attention_plan &plan, const attune_attention_args &args) {
-    const text::ScoreTerm *term = plan.score.find(ScoreKind::softcap);
-    return term ? static_cast<float>(term->cap) : args.softcap;
 }
 
 /** The arguments of one launch, in the order of the kernels' interface (docs/cuda.md). */

@@ -76,7 +76,7 @@ Status check_words(const attune_kernel &kernel, const attune_tensor &t, const ch
     if (kernel.word_channels == 0 || !has_elements(t)) return {};
     ATTUNE_REQUIRE(reinterpret_cast<uintptr_t>(t.data) % word_alignment == 0,
                    "{}.data is {}; it must be a multiple of {} for the kernel {}", name, t.data, word_alignment, kernel.name);
-    const int64_t elements = word_alignment / static_cast<int64_t>(element_size(t.type));
+    const int64_t elements = word_alignment / static_cast<int64_t>(attune_type_size(t.type));
     for (int32_t i = 0; i + 1 < t.rank; ++i)
         ATTUNE_REQUIRE(effective_stride(t, i) % elements == 0, "{}.stride[{}] is {}; it must be a multiple of {} for the kernel {}", name,
                        i, t.stride[i], elements, kernel.name);

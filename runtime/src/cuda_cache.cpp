@@ -1,7 +1,7 @@
 #include "cuda_cache.h"
 
 #include "cuda_limits.h"
-#include "elementwise.h"
+#include "function_kernel.h"
 #include "halide_buffer.h"
 #include "registry.h"
 #include "tensor_views.h"
@@ -11,7 +11,7 @@ namespace attune::runtime {
 namespace {
 
 /** Kernels are made for the bits alone. */
-attune_type type_of_bits(attune_type type) { return element_size(type) == 2 ? ATTUNE_F16 : ATTUNE_F32; }
+attune_type type_of_bits(attune_type type) { return attune_type_size(type) == 2 ? ATTUNE_F16 : ATTUNE_F32; }
 
 HalideBuffer bits_of(const attune_tensor &t) {
     attune_tensor bits = t;
@@ -31,12 +31,13 @@ Status DeviceWrite::check(const char *cache_name, const char *update_name) const
 }
 
 Status find_write_kernel(attune_type type, Call &call, const attune_kernel *&kernel) {
-    return find_elementwise("cache_write", nullptr, ATTUNE_CUDA, call, kernel, type_of_bits(type));
+    return find_function_kernel("cache_write", nullptr, ATTUNE_CUDA, call, kernel, type_of_bits(type));
 }
 
 Status write_on_device(const attune_kernel &kernel, const DeviceWrite &w, Call &call) {
     if (!has_elements(w.update)) return {};
-    const attune_tensor first = or_nothing(w.starts, w.update, ATTUNE_I32, 1), table = or_nothing(w.pages, w.update, ATTUNE_I32, 2);
+    const attune_tensor first = or_stand_in_on_device(w.starts, w.update, ATTUNE_I32, 1),
+                        table = or_stand_in_on_device(w.pages, w.update, ATTUNE_I32, 2);
     HalideBuffer cache = bits_of(w.cache), update = bits_of(w.update), starts(first, {first.extent[0]});
     HalideBuffer pages(table, {table.extent[0], table.extent[1]});
     int32_t use_starts = w.starts != nullptr, use_pages = w.pages != nullptr, circular = w.circular;
@@ -56,7 +57,7 @@ Status DeviceCache::fill(const attune_attention_args &args, const AttentionShape
     if (!args.cache || shape.batch == 0) return {};
     new_k_ = args.k, new_v_ = args.v;
     ATTUNE_TRY(find_write_kernel(args.cache->k.type, call_, write_kernel_));
-    ATTUNE_TRY(find_elementwise("cache_counts", nullptr, ATTUNE_CUDA, call_, count_kernel_));
+    ATTUNE_TRY(find_function_kernel("cache_counts", nullptr, ATTUNE_CUDA, call_, count_kernel_));
     ATTUNE_TRY(scratch_.allocate("the counts of a cache", shape.batch * 2 * 4));
     lengths_ = contiguous_on_device(scratch_.data(), ATTUNE_I32, 1, &shape.batch);
     offsets_ = lengths_;

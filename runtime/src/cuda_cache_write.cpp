@@ -28,7 +28,7 @@ Status cache_write_on_device(const attune_cache_write_args &args, int32_t axis, 
     constexpr int32_t highest_rank = 4;
     const attune_type type = args.cache.type;
     if (type != ATTUNE_F32 && type != ATTUNE_F16 && type != ATTUNE_BF16)
-        return fail(ATTUNE_UNSUPPORTED, "cache.type is {}; on device cuda it must be f32, f16 or bf16", type_name(type));
+        return fail(ATTUNE_UNSUPPORTED, "cache.type is {}; on device cuda it must be f32, f16 or bf16", attune_type_name(type));
     if (args.cache.rank > highest_rank)
         return fail(ATTUNE_UNSUPPORTED, "cache.rank is {}; on device cuda it must be 2 to {}", args.cache.rank, highest_rank);
     const DeviceWrite write = {with_kernel_axes(args.cache, axis), with_kernel_axes(args.update, axis), args.starts, nullptr,

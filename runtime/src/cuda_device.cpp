@@ -74,7 +74,7 @@ struct Rectangle {
 };
 
 Rectangle rectangle_of(const attune_tensor &t) {
-    const size_t size = element_size(t.type);
+    const size_t size = attune_type_size(t.type);
     const int32_t last = t.rank - 1;
     const auto bytes = [&](int32_t axis) { return static_cast<size_t>(effective_stride(t, axis)) * size; };
     if (t.extent[last] > 1 && t.stride[last] != 1) return {size, static_cast<size_t>(t.extent[last]), bytes(last), last};
@@ -119,15 +119,16 @@ bool runs_on_cuda(const char *targets, int capability) {
 
 void use_device(const CudaDevice &device, Call &call) { call.context().cuda_context = device.context; }
 
-attune_tensor or_nothing(const attune_tensor *given, const attune_tensor &instead, attune_type type, int32_t rank) {
+attune_tensor or_stand_in_on_device(const attune_tensor *given, const attune_tensor &instead, attune_type type, int32_t rank) {
     if (given) return *given;
     const int64_t extents[4] = {1, 1, 1, 1};
     return contiguous_on_device(instead.data, type, rank, extents);
 }
 
-CurrentContext::CurrentContext(const CudaDevice &device) : device_(device) { device.driver->push_context(device.context); }
+CurrentContext::CurrentContext(const CudaDevice &device) : device_(device), pushed_(device.driver->push_context(device.context) == 0) {}
 
 CurrentContext::~CurrentContext() {
+    if (!pushed_) return; // the caller's own is still on top
     CudaHandle popped = nullptr;
     device_.driver->pop_context(&popped);
 }

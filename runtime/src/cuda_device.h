@@ -39,7 +39,7 @@ Status fill_on_device(const CudaDevice &device, const attune_tensor &tensor, uin
 
 /** `given`, or what stands in for a tensor that isn't: kernels don't read it, but Halide's runtime would allocate it were it NULL. It is
  * of extent 1 in each axis and lies where `instead` does, which is on the device. */
-attune_tensor or_nothing(const attune_tensor *given, const attune_tensor &instead, attune_type type, int32_t rank);
+attune_tensor or_stand_in_on_device(const attune_tensor *given, const attune_tensor &instead, attune_type type, int32_t rank);
 
 /** The device's context is the thread's current one while this lives. */
 class CurrentContext {
@@ -51,6 +51,7 @@ public:
 
 private:
     const CudaDevice &device_;
+    const bool pushed_; // else the calls to the driver that follow say what is wrong
 };
 
 } // namespace attune::runtime

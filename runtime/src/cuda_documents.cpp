@@ -4,7 +4,7 @@
 
 #include "attention_plan.h"
 #include "divided_up.h"
-#include "elementwise.h"
+#include "function_kernel.h"
 #include "halide_buffer.h"
 #include "registry.h"
 #include "tensor_views.h"
@@ -13,7 +13,7 @@ namespace attune::runtime {
 
 Status CudaDocuments::fill(const attune_attention_plan &plan, const attune_attention_args &args, const AttentionShape &shape) {
     if (!plan.own_kernel || !plan.kernel_mask.names(text::MaskKind::documents)) return {};
-    ATTUNE_TRY(find_elementwise("document_ranges", nullptr, ATTUNE_CUDA, call_, kernel_));
+    ATTUNE_TRY(find_function_kernel("document_ranges", nullptr, ATTUNE_CUDA, call_, kernel_));
     of_queries_ = *query_documents_of(args), of_keys_ = *args.documents;
     const int64_t items = std::max(of_queries_.extent[0], of_keys_.extent[0]);
     const int64_t ranges = divided_up(shape.queries, text::queries_a_document_range);

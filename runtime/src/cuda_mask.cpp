@@ -50,8 +50,8 @@ Status check_one_kind(const CudaMask &mask, const CudaPositions &at, bool &use_o
     use_offsets = at.has_offsets && unnamed;
     if (!use_offsets || !named) return {};
     return fail(ATTUNE_UNSUPPORTED,
-                "offsets is given, and terms of the mask and score name an alignment beside others that don't; on device cuda all must or "
-                "none");
+                "items have offsets of their own, by offsets or a cache, and terms of the mask and score name an alignment beside others "
+                "that don't; on device cuda all must or none");
 }
 
 Status check_sizes(const CudaPositions &at) {

@@ -1,6 +1,6 @@
 #include "cuda_positions.h"
 
-#include "elementwise.h"
+#include "function_kernel.h"
 #include "halide_buffer.h"
 #include "tensor_views.h"
 
@@ -64,7 +64,7 @@ Status DevicePositions::fill(const Positions &p, const char *schedule) {
         return {};
     }
     const attune_kernel *kernel = nullptr;
-    ATTUNE_TRY(find_elementwise("token_positions", schedule, ATTUNE_CUDA, call_, kernel));
+    ATTUNE_TRY(find_function_kernel("token_positions", schedule, ATTUNE_CUDA, call_, kernel));
     ATTUNE_TRY(scratch_.allocate("positions", p.tokens * 4));
     const int64_t extents[3] = {1, 1, p.tokens};
     numbers_ = contiguous_on_device(scratch_.data(), ATTUNE_I32, 3, extents);
@@ -79,8 +79,8 @@ Status encode_on_device(const Encoding &e, const Positions &p, const attune_tens
     CudaDevice device;
     ATTUNE_TRY(find_cuda_device(device));
     const attune_kernel *apply = nullptr, *make = nullptr;
-    ATTUNE_TRY(find_elementwise(apply_operation(e), schedule, ATTUNE_CUDA, call, apply, x.type));
-    if (!e.has_rows()) ATTUNE_TRY(find_elementwise(table_operation(e), schedule, ATTUNE_CUDA, call, make));
+    ATTUNE_TRY(find_function_kernel(apply_operation(e), schedule, ATTUNE_CUDA, call, apply, x.type));
+    if (!e.has_rows()) ATTUNE_TRY(find_function_kernel(table_operation(e), schedule, ATTUNE_CUDA, call, make));
     if (!has_elements(x)) return {};
     DeviceScratch scratch(device, call);
     attune_tensor table;
@@ -95,7 +95,7 @@ Status sinusoidal_on_device(const Encoding &e, const Positions &p, const attune_
     CudaDevice device;
     ATTUNE_TRY(find_cuda_device(device));
     const attune_kernel *kernel = nullptr;
-    ATTUNE_TRY(find_elementwise(table_operation(e), schedule, ATTUNE_CUDA, call, kernel, y.type));
+    ATTUNE_TRY(find_function_kernel(table_operation(e), schedule, ATTUNE_CUDA, call, kernel, y.type));
     if (!has_elements(y)) return {};
     DevicePositions numbers(device, call);
     ATTUNE_TRY(numbers.fill(p, schedule));

@@ -36,9 +36,7 @@ Status check_embedding(const attune_embedding_args &args) {
     ATTUNE_TRY(check_type(args.y.type, "y", layer_types));
     ATTUNE_TRY(check_integers(args.ids, "ids", 1, ATTUNE_MAX_RANK - 1));
     ATTUNE_TRY(check_tensor(args.y, {"y", args.y.type, args.ids.rank + 1, args.ids.rank + 1, Role::output, true}));
-    for (int32_t i = 0; i < args.ids.rank; ++i)
-        ATTUNE_REQUIRE(args.y.extent[i] == args.ids.extent[i], "y.extent[{}] is {}; it must be {}, as in ids", i, args.y.extent[i],
-                       args.ids.extent[i]);
+    ATTUNE_TRY(check_same_extents(args.y, "y", args.ids, "ids", args.ids.rank));
     ATTUNE_TRY(check_apart({&args.y, "y"}, {&args.ids, "ids"}));
     ATTUNE_TRY(check_table(args.table, "table", args));
     if (!args.positions) return {};
@@ -71,7 +69,7 @@ Status run_embedding(const attune_embedding_args &args) {
     return for_each_id(args, [&](int64_t id, int64_t token, int64_t to) -> Status {
         void *y = element_at(args.y, to);
         std::memcpy(y, element_at(args.table, id * effective_stride(args.table, 0)),
-                    static_cast<size_t>(channels) * element_size(args.y.type));
+                    static_cast<size_t>(channels) * attune_type_size(args.y.type));
         if (!args.positions) return {};
         const void *row = element_at(*args.positions, (args.offset + token) * effective_stride(*args.positions, 0));
         args.y.type == ATTUNE_F32 ? add_row<float>(row, y, channels) : add_row<uint16_t>(row, y, channels);
@@ -85,11 +83,7 @@ Status run_embedding(const attune_embedding_args &args) {
 
 using namespace attune::runtime;
 
-extern "C" void attune_embedding_args_init(attune_embedding_args *args) {
-    if (!args) return;
-    *args = {};
-    args->struct_size = sizeof(*args);
-}
+extern "C" void attune_embedding_args_init(attune_embedding_args *args) { reset(args); }
 
 extern "C" attune_status attune_embedding(const attune_embedding_args *args) {
     return guarded([&]() -> Status {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "divided_up.h"
-#include "elementwise.h"
+#include "function_kernel.h"
 #include "halide_buffer.h"
 #include "overlap.h"
 #include "stream.h"
@@ -46,11 +46,11 @@ const char *apply_operation(const Encoding &e) {
 }
 
 Status find_table_kernel(const Encoding &e, const char *schedule, const attune_kernel *&kernel) {
-    return find_elementwise(table_operation(e), schedule, kernel);
+    return find_function_kernel(table_operation(e), schedule, kernel);
 }
 
 Status find_apply_kernel(const Encoding &e, const char *schedule, attune_type type, const attune_kernel *&kernel) {
-    return find_elementwise(apply_operation(e), schedule, kernel, type);
+    return find_function_kernel(apply_operation(e), schedule, kernel, type);
 }
 
 Status apply_table(const Encoding &e, const attune_kernel &kernel, const attune_tensor &x, const attune_tensor &table,

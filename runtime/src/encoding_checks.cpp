@@ -2,8 +2,8 @@
 
 #include <numeric>
 
-#include "elementwise.h"
 #include "error.h"
+#include "function_kernel.h"
 #include "tensor.h"
 
 namespace attune::runtime {

@@ -33,6 +33,14 @@ template <typename Enum> int raw_value(const Enum &value) {
     return raw;
 }
 
+/** Makes a struct of the interface what it begins as: zeros, and its size. False of NULL. */
+template <typename Struct> bool reset(Struct *given) {
+    if (!given) return false;
+    *given = {};
+    given->struct_size = sizeof(*given);
+    return true;
+}
+
 /** Checks a struct the caller hands over: there at all, and of the size this library was built with. */
 template <typename Struct> Status check_struct(const Struct *given, const char *name, const char *remedy) {
     ATTUNE_REQUIRE(given != nullptr, "{} is NULL", name);

@@ -51,7 +51,7 @@ Status KvCache::create(const attune_kv_cache_desc &desc) {
 Status KvCache::add_pool(int64_t pages, int64_t heads, int64_t dim, attune_type type) {
     const int64_t extent[] = {pages, heads, page_tokens_, dim};
     Pool pool = {};
-    pool.token_bytes = std::max<int64_t>(dim, 1) * static_cast<int64_t>(element_size(type));
+    pool.token_bytes = std::max<int64_t>(dim, 1) * static_cast<int64_t>(attune_type_size(type));
     ATTUNE_TRY(check_count("the cache", {pages, heads, page_tokens_, pool.token_bytes}));
     pool.run_bytes = page_tokens_ * pool.token_bytes, pool.page_bytes = heads * pool.run_bytes;
     if (!pool.memory.allocate(static_cast<size_t>(pages * pool.page_bytes)))

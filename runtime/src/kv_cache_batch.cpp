@@ -18,6 +18,8 @@ constexpr int32_t no_page = -1; // of tokens that aren't there
 Status KvCache::check_batch(const int64_t *sequences, int64_t count, int64_t new_tokens) const {
     ATTUNE_REQUIRE(count >= 0 && (sequences || count == 0), "sequences is {}, count {}; there must be 0 or more sequences",
                    static_cast<const void *>(sequences), count);
+    const auto there = std::count_if(sequences_.begin(), sequences_.end(), [](const Sequence &s) { return s.in_use; });
+    ATTUNE_REQUIRE(count <= there, "count is {}; the cache has {} sequences, each of which may be there once", count, there);
     ATTUNE_REQUIRE(new_tokens >= 0, "new_tokens is {}; it must be 0 or more", new_tokens);
     std::vector<int64_t> sorted(sequences, sequences + count);
     for (int64_t sequence : sorted) {

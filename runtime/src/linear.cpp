@@ -133,10 +133,7 @@ using attune::runtime::guarded;
 using attune::runtime::Status;
 
 extern "C" void attune_linear_desc_init(attune_linear_desc *desc) {
-    if (!desc) return;
-    *desc = {};
-    desc->struct_size = sizeof(*desc);
-    desc->dtype = ATTUNE_F32;
+    if (attune::runtime::reset(desc)) desc->dtype = ATTUNE_F32;
 }
 
 extern "C" attune_status attune_linear_create(const attune_linear_desc *desc, attune_linear **linear) {

@@ -34,13 +34,6 @@ Status run_rows(const attune_linear &linear, const Columns &columns, const attun
     return run_kernel(kernel_for(linear, rows), arguments, call);
 }
 
-Status check_leading(const attune_tensor &tensor, const char *name, const attune_tensor &x) {
-    for (int32_t i = 0; i + 1 < x.rank; ++i)
-        ATTUNE_REQUIRE(tensor.extent[i] == x.extent[i], "{}.extent[{}] is {}; it must be {}, as in x", name, i, tensor.extent[i],
-                       x.extent[i]);
-    return {};
-}
-
 Status check_outputs(const attune_tensor &tensor, const char *name, const attune_linear &linear, const Columns &columns) {
     const int64_t channels = tensor.extent[tensor.rank - 1];
     ATTUNE_REQUIRE(channels == columns.count, "{} has {} channels; the weight [{}, {}] gives {}", name, channels, columns.count, linear.in,
@@ -51,7 +44,7 @@ Status check_outputs(const attune_tensor &tensor, const char *name, const attune
 Status check_residual(const attune_linear &linear, const Columns &columns, const attune_linear_args &args) {
     const attune_tensor &residual = *args.residual;
     ATTUNE_TRY(check_tensor(residual, {"residual", linear.dtype, args.x.rank, args.x.rank, Role::input, true}));
-    ATTUNE_TRY(check_leading(residual, "residual", args.x));
+    ATTUNE_TRY(check_same_extents(residual, "residual", args.x, "x", args.x.rank - 1));
     ATTUNE_TRY(check_outputs(residual, "residual", linear, columns));
     return check_place({&args.y, "y"}, {&residual, "residual"});
 }
@@ -62,7 +55,7 @@ Status check_args(const attune_linear &linear, const Columns &columns, const att
     ATTUNE_TRY(check_tensor(args.y, {"y", linear.dtype, rank, rank, Role::output, true}));
     const int64_t channels = args.x.extent[rank - 1];
     ATTUNE_REQUIRE(channels == linear.in, "x has {} channels; the weight [{}, {}] takes {}", channels, linear.out, linear.in, linear.in);
-    ATTUNE_TRY(check_leading(args.y, "y", args.x));
+    ATTUNE_TRY(check_same_extents(args.y, "y", args.x, "x", args.x.rank - 1));
     ATTUNE_TRY(check_outputs(args.y, "y", linear, columns));
     ATTUNE_TRY(check_apart({&args.y, "y"}, {&args.x, "x"}));
     return args.residual ? check_residual(linear, columns, args) : Status();
@@ -84,11 +77,7 @@ Status run_columns(const attune_linear &linear, const Columns &columns, const at
 
 using namespace attune::runtime;
 
-extern "C" void attune_linear_args_init(attune_linear_args *args) {
-    if (!args) return;
-    *args = {};
-    args->struct_size = sizeof(*args);
-}
+extern "C" void attune_linear_args_init(attune_linear_args *args) { reset(args); }
 
 extern "C" attune_status attune_linear_run(const attune_linear *linear, const attune_linear_args *args, attune_call *call) {
     return guarded([&]() -> Status {

@@ -2,8 +2,8 @@
 
 #include "call.h"
 #include "cuda_device.h"
-#include "elementwise.h"
 #include "error.h"
+#include "function_kernel.h"
 #include "joined_axes.h"
 #include "one_axis.h"
 #include "overlap.h"
@@ -47,11 +47,7 @@ Status fill_minus_infinity(const attune_tensor &y, Call &call) {
 using namespace attune::runtime;
 
 extern "C" void attune_log_sum_exp_args_init(attune_log_sum_exp_args *args) {
-    if (!args) return;
-    *args = {};
-    args->struct_size = sizeof(*args);
-    args->axis = -1;
-    args->temperature = 1.0f;
+    if (reset(args)) args->axis = -1, args->temperature = 1.0f;
 }
 
 extern "C" attune_status attune_log_sum_exp(const attune_log_sum_exp_args *args, attune_call *call) {

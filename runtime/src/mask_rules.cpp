@@ -171,7 +171,8 @@ Status narrow_offset(const PlanMask &mask, const int32_t *params, int64_t querie
     if (mask.opaque) return narrow_opaque(queries, offset, narrowed);
     if (!is_near(queries, keys, offset)) {
         const int64_t reach = longest_reach(mask, params), period = period_of_dilations(mask, params);
-        const int64_t moved = period > 0 ? move_within(offset, -(queries + reach), keys + reach, period) : offset;
+        const int64_t bounded = std::min(reach, 2 * compiled_reach); // beyond which no offset is near
+        const int64_t moved = period > 0 ? move_within(offset, -(queries + bounded), keys + bounded, period) : offset;
         if (!is_near(queries, keys, moved))
             return fail(ATTUNE_UNSUPPORTED,
                         "offset is {}; it must be {} to {}, with N = {}, M = {} and a compiled-in mask whose windows reach {} and whose "

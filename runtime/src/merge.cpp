@@ -1,6 +1,6 @@
 #include "call.h"
-#include "elementwise.h"
 #include "error.h"
+#include "function_kernel.h"
 #include "halide_buffer.h"
 #include "overlap.h"
 #include "tensor.h"
@@ -50,11 +50,7 @@ Status run_merge(const attune_kernel &kernel, const attune_merge_args &args, Cal
 
 using namespace attune::runtime;
 
-extern "C" void attune_merge_args_init(attune_merge_args *args) {
-    if (!args) return;
-    *args = {};
-    args->struct_size = sizeof(*args);
-}
+extern "C" void attune_merge_args_init(attune_merge_args *args) { reset(args); }
 
 extern "C" attune_status attune_merge(const attune_merge_args *args, attune_call *call) {
     return guarded([&]() -> Status {
@@ -63,7 +59,7 @@ extern "C" attune_status attune_merge(const attune_merge_args *args, attune_call
         ATTUNE_TRY(check_merge(*args));
         Call scope(call);
         const attune_kernel *kernel = nullptr;
-        ATTUNE_TRY(find_elementwise("merge", args->schedule, args->a.device, scope, kernel));
+        ATTUNE_TRY(find_function_kernel("merge", args->schedule, args->a.device, scope, kernel));
         return has_elements(args->a) ? run_merge(*kernel, *args, scope) : Status();
     });
 }

@@ -150,11 +150,7 @@ Status make_mha(const attune_mha_desc *desc, attune_mha &mha) {
 using namespace attune::runtime;
 
 extern "C" void attune_mha_desc_init(attune_mha_desc *desc) {
-    if (!desc) return;
-    *desc = {};
-    desc->struct_size = sizeof(*desc);
-    desc->dtype = ATTUNE_F32;
-    desc->heads = 1;
+    if (reset(desc)) desc->dtype = ATTUNE_F32, desc->heads = 1;
 }
 
 extern "C" attune_status attune_mha_create(const attune_mha_desc *desc, attune_mha **mha) {

@@ -118,13 +118,25 @@ Status check_masks(const attune_mha_args &args) {
                    static_cast<int>(ATTUNE_TRUE_ATTENDS), static_cast<int>(ATTUNE_TRUE_MASKS));
     ATTUNE_REQUIRE(!args.attention.boolean_mask || (!args.mask && !args.key_padding),
                    "attention.boolean_mask is given beside {}; it must be one of them", args.mask ? "mask" : "key_padding");
-    return {};
+    const bool ring = args.attention.cache && args.attention.cache->ring;
+    if (args.mask) {
+        ATTUNE_TRY(check_tensor(*args.mask, {"mask", ATTUNE_BOOL, 2, 4, Role::input, false}));
+        const int32_t rank = args.mask->rank;
+        ATTUNE_REQUIRE(rank != 3, "mask.rank is 3; it must be 2, [N, M], or 4, [B, heads, N, M]");
+        ATTUNE_REQUIRE(!ring || args.mask->extent[rank - 1] == 1,
+                       "mask.extent[{}] is {}; over a ring, whose keys have no columns, it must be 1", rank - 1,
+                       args.mask->extent[rank - 1]);
+    }
+    ATTUNE_REQUIRE(!ring || !args.key_padding, "key_padding is given; over a ring, whose keys have no columns, it must be NULL");
+    return args.key_padding ? check_tensor(*args.key_padding, {"key_padding", ATTUNE_BOOL, 2, 2, Role::input, false}) : Status();
 }
 
 /** Each sound enough to be compared with others; attention checks what it must be. */
 Status check_sound(const NamedTensors &tensors) {
-    for (const NamedTensor &given : tensors)
+    for (const NamedTensor &given : tensors) {
+        ATTUNE_TRY(check_type(given.tensor->type, given.name, all_types));
         ATTUNE_TRY(check_tensor(*given.tensor, {given.name, given.tensor->type, 0, ATTUNE_MAX_RANK, Role::input, false}));
+    }
     return {};
 }
 

@@ -21,9 +21,7 @@ attune_tensor with_heads(const attune_tensor &given) {
 
 uint8_t cell(const attune_tensor &tensor, int64_t element) { return static_cast<const uint8_t *>(tensor.data)[element]; }
 
-Status check_mask(const attune_tensor &mask, const MhaOperands &operands, int64_t heads, int64_t keys, attune_tensor &full) {
-    ATTUNE_TRY(check_tensor(mask, {"mask", ATTUNE_BOOL, 2, 4, Role::input, false}));
-    ATTUNE_REQUIRE(mask.rank != 3, "mask.rank is 3; it must be 2, [N, M], or 4, [B, heads, N, M]");
+Status take_mask(const attune_tensor &mask, const MhaOperands &operands, int64_t heads, int64_t keys, attune_tensor &full) {
     full = with_heads(mask);
     return check_broadcast(full, "mask",
                            {{operands.batch(), "the batch of query"},
@@ -33,7 +31,6 @@ Status check_mask(const attune_tensor &mask, const MhaOperands &operands, int64_
 }
 
 Status check_padding(const attune_tensor &padding, const MhaOperands &operands, int64_t keys) {
-    ATTUNE_TRY(check_tensor(padding, {"key_padding", ATTUNE_BOOL, 2, 2, Role::input, false}));
     return check_extents(padding, "key_padding", {{operands.batch(), "the batch of query"}, {keys, "the tokens of key or the cache"}});
 }
 
@@ -41,7 +38,7 @@ Status check_padding(const attune_tensor &padding, const MhaOperands &operands, 
 
 Status MhaMasks::fill(const attune_mha_args &args, const MhaOperands &operands, const attune_mha &mha, int64_t keys,
                       attune_attention_args &to) {
-    if (args.mask) ATTUNE_TRY(check_mask(*args.mask, operands, mha.heads, keys, mask_view_));
+    if (args.mask) ATTUNE_TRY(take_mask(*args.mask, operands, mha.heads, keys, mask_view_));
     if (args.key_padding) ATTUNE_TRY(check_padding(*args.key_padding, operands, keys));
     if (args.mask && !args.key_padding && args.polarity == ATTUNE_TRUE_ATTENDS) {
         to.boolean_mask = &mask_view_;
@@ -85,6 +82,7 @@ Status MhaMasks::fill_cells(const attune_mha_args &args, const attune_tensor *ma
         extents[0] = padding->extent[0], extents[3] = padding->extent[1];
         at_padding[0] = padding->stride[0], at_padding[3] = padding->stride[1];
     }
+    ATTUNE_TRY(check_count("mask with key_padding", {extents[0], extents[1], extents[2], extents[3]}));
     const int64_t count = extents[0] * extents[1] * extents[2] * extents[3];
     if (!attends_.allocate(static_cast<size_t>(count))) return out_of_memory("mask", count);
     const bool attends = args.polarity == ATTUNE_TRUE_ATTENDS;

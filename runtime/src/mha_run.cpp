@@ -120,10 +120,7 @@ Status run_checked(const attune_mha &mha, const attune_mha_args &args, attune_ca
 using namespace attune::runtime;
 
 extern "C" void attune_mha_args_init(attune_mha_args *args) {
-    if (!args) return;
-    *args = {};
-    args->struct_size = sizeof(*args);
-    attune_attention_args_init(&args->attention);
+    if (reset(args)) attune_attention_args_init(&args->attention);
 }
 
 extern "C" attune_status attune_mha_run(const attune_mha *mha, const attune_mha_args *args, attune_call *call) {

@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "call.h"
-#include "elementwise.h"
 #include "error.h"
 #include "floats.h"
+#include "function_kernel.h"
 #include "halide_buffer.h"
 #include "joined_axes.h"
 #include "overlap.h"
@@ -15,10 +15,7 @@ namespace {
 
 Status check_like_x(const attune_tensor &tensor, const char *name, Role role, const attune_tensor &x) {
     ATTUNE_TRY(check_tensor(tensor, {name, x.type, x.rank, x.rank, role, true}));
-    for (int32_t i = 0; i < x.rank; ++i)
-        ATTUNE_REQUIRE(tensor.extent[i] == x.extent[i], "{}.extent[{}] is {}; it must be {}, as in x", name, i, tensor.extent[i],
-                       x.extent[i]);
-    return {};
+    return check_same_extents(tensor, name, x, "x", x.rank);
 }
 
 Status check_scale(const attune_tensor *scale, const char *name, const attune_norm_args &args) {
@@ -66,7 +63,7 @@ const float *contiguous_scale(const attune_tensor *scale, float otherwise, int64
 
 Status add_residual(const attune_norm_args &args, Call &call) {
     const attune_kernel *kernel = nullptr;
-    ATTUNE_TRY(find_elementwise("row_sum", nullptr, kernel, args.x.type));
+    ATTUNE_TRY(find_function_kernel("row_sum", nullptr, kernel, args.x.type));
     const int64_t channels = args.x.extent[args.x.rank - 1];
     return for_each_run_of_rows({&args.x, args.residual, args.sum}, [&](int64_t rows, const auto &stride, const auto &at) {
         HalideBuffer a(element_at(args.x, at[0]), args.x.type, {{rows, stride[0]}, {channels, 1}});
@@ -79,7 +76,7 @@ Status add_residual(const attune_norm_args &args, Call &call) {
 
 Status run_norm(const char *operation, const attune_norm_args &args, Call &call) {
     const attune_kernel *kernel = nullptr;
-    ATTUNE_TRY(find_elementwise(operation, args.schedule, kernel, args.x.type));
+    ATTUNE_TRY(find_function_kernel(operation, args.schedule, kernel, args.x.type));
     if (!has_elements(args.x)) return {};
     const int64_t channels = args.x.extent[args.x.rank - 1];
     Scratch<float> scales(call);
@@ -114,10 +111,7 @@ Status norm(const char *operation, bool takes_bias, const attune_norm_args *args
 using namespace attune::runtime;
 
 extern "C" void attune_norm_args_init(attune_norm_args *args) {
-    if (!args) return;
-    *args = {};
-    args->struct_size = sizeof(*args);
-    args->epsilon = 1e-5f;
+    if (reset(args)) args->epsilon = 1e-5f;
 }
 
 extern "C" attune_status attune_layer_norm(const attune_norm_args *args, attune_call *call) {

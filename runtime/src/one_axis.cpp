@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "elementwise.h"
+#include "function_kernel.h"
 #include "halide_buffer.h"
 #include "joined_axes.h"
 #include "overlap.h"
@@ -94,8 +94,8 @@ Status choose_kernel(const OneAxis &p, const Axes &axes, const attune_kernel *&k
     const char *operation = axes.contiguous ? p.operation : p.columns;
     const attune_device device = p.x.device;
     const bool chooses = !p.schedule && device == ATTUNE_CUDA && axes.contiguous;
-    if (chooses && find_elementwise(operation, schedule_for(axes.along.extent), device, call, kernel, p.x.type).ok()) return {};
-    return find_elementwise(operation, p.schedule, device, call, kernel, p.x.type);
+    if (chooses && find_function_kernel(operation, schedule_for(axes.along.extent), device, call, kernel, p.x.type).ok()) return {};
+    return find_function_kernel(operation, p.schedule, device, call, kernel, p.x.type);
 }
 
 } // namespace

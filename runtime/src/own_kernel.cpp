@@ -27,7 +27,7 @@ std::string cmake_line(const OwnKernel &kernel) {
     line += argument("MASK", kernel.mask) + argument("SCORE", kernel.score) + argument("POSITION", kernel.position);
     line += formatted(" HEAD_DIM {}", kernel.head_dim);
     if (kernel.value_dim != kernel.head_dim) line += formatted(" VALUE_DIM {}", kernel.value_dim);
-    if (kernel.dtype != ATTUNE_F32) line += formatted(" DTYPE {}", type_name(kernel.dtype));
+    if (kernel.dtype != ATTUNE_F32) line += formatted(" DTYPE {}", attune_type_name(kernel.dtype));
     const bool named = !kernel.schedule.empty() && kernel.schedule != usual_schedule(kernel.device, kernel.dtype, kernel.head_dim);
     if (named) line += " SCHEDULE " + kernel.schedule;
     return line + ")";

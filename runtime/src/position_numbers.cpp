@@ -47,7 +47,7 @@ Status check_shape(const Positions &p) {
     const attune_tensor &given = *p.given;
     ATTUNE_TRY(check_type(given.type, p.name, integer_types));
     ATTUNE_REQUIRE(p.device == ATTUNE_CPU || given.type == ATTUNE_I32, "{}.type is {}; on device cuda it must be i32", p.name,
-                   type_name(given.type));
+                   attune_type_name(given.type));
     ATTUNE_TRY(check_tensor(given, {p.name, given.type, 1, p.streams > 1 ? 3 : 2, Role::input, false, p.device}));
     const int32_t last = given.rank - 1;
     ATTUNE_REQUIRE(given.extent[last] == p.tokens, "{}.extent[{}] is {}; it must be {}, the tokens", p.name, last, given.extent[last],

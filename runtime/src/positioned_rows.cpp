@@ -1,7 +1,7 @@
 #include "positioned_rows.h"
 
 #include "cuda_positions.h"
-#include "elementwise.h"
+#include "function_kernel.h"
 #include "tensor.h"
 
 namespace attune::runtime {
@@ -11,7 +11,9 @@ namespace {
 /** Whether the first of three axes is the batch, as it must be where positions of items differ; else it counts as heads, which share a
  * table's rows. */
 bool is_by_item(const attune_tensor &x, const attune_tensor *positions) {
-    return x.rank == 3 && positions && positions->rank >= 2 && positions->extent[positions->rank - 2] != 1;
+    if (x.rank != 3 || !positions) return false;
+    const int32_t rank = positions->rank; // not checked yet
+    return (rank == 2 || rank == 3) && positions->extent[rank - 2] != 1;
 }
 
 attune_tensor with_one_head(const attune_tensor &tensor) {

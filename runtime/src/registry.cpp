@@ -84,7 +84,7 @@ Status no_kernel(const KernelQuery &query) {
     }
     const std::string widths = query.head_dim > 0 ? formatted(", D = {}, Dv = {}", query.head_dim, query.value_dim) : "";
     return fail(ATTUNE_UNSUPPORTED, "no linked kernel does {}{} for {}{}{} by the schedule {}; there are {}", query.operation,
-                on_device(query), type_name(query.dtype), query.int8_cache ? " over an int8 cache" : "", widths, query.schedule,
+                on_device(query), attune_type_name(query.dtype), query.int8_cache ? " over an int8 cache" : "", widths, query.schedule,
                 kernels_of(query.operation, query.device));
 }
 
@@ -135,7 +135,8 @@ Status check_kernel(const attune_kernel &kernel, const char *operation, attune_d
     ATTUNE_REQUIRE(equal(kernel.operation, operation), "kernel.operation is \"{}\"; it must be \"{}\"", kernel.operation, operation);
     ATTUNE_REQUIRE(kernel.param_count == 0 || (kernel.param_count > 0 && kernel.params),
                    "kernel.param_count is {}; it must be 0 or more, with kernel.params their names", kernel.param_count);
-    ATTUNE_REQUIRE(kernel.device == device, "kernel.device is {}; desc.device is {}", device_name(kernel.device), device_name(device));
+    ATTUNE_REQUIRE(kernel.device == device, "kernel.device is {}; desc.device is {}", attune_device_name(kernel.device),
+                   attune_device_name(device));
     return {};
 }
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "alibi_slopes.h"
-#include "elementwise.h"
 #include "error.h"
+#include "function_kernel.h"
 #include "halide_buffer.h"
 #include "interval_table.h"
 #include "tensor.h"
@@ -54,7 +54,7 @@ struct Inputs {
 
 Status run(const RelativeInput &in, const Inputs &inputs, const attune_tensor &relative, Call &call) {
     const attune_kernel *kernel = nullptr;
-    ATTUNE_TRY(find_elementwise("relative_bias", nullptr, kernel));
+    ATTUNE_TRY(find_function_kernel("relative_bias", nullptr, kernel));
     const float none = 0;
     const ScoreTerm no_term, &t5 = inputs.t5 ? *inputs.t5 : no_term;
     int32_t use_alibi = inputs.alibi != nullptr, use_t5 = inputs.t5 != nullptr;

@@ -76,10 +76,7 @@ Status run_rotary(const attune_rotary_args &args, attune_call *call) {
 using namespace attune::runtime;
 
 extern "C" void attune_rotary_args_init(attune_rotary_args *args) {
-    if (!args) return;
-    *args = {};
-    args->struct_size = sizeof(*args);
-    args->base = 10000.0;
+    if (reset(args)) args->base = 10000.0;
 }
 
 extern "C" attune_status attune_rotary(const attune_rotary_args *args, attune_call *call) {

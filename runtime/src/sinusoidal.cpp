@@ -1,7 +1,7 @@
 #include "cuda_positions.h"
-#include "elementwise.h"
 #include "encoding.h"
 #include "error.h"
+#include "function_kernel.h"
 #include "halide_buffer.h"
 #include "tensor.h"
 
@@ -52,10 +52,7 @@ Status run_sinusoidal(const attune_kernel &kernel, const attune_sinusoidal_args 
 using namespace attune::runtime;
 
 extern "C" void attune_sinusoidal_args_init(attune_sinusoidal_args *args) {
-    if (!args) return;
-    *args = {};
-    args->struct_size = sizeof(*args);
-    args->base = 10000.0;
+    if (reset(args)) args->base = 10000.0;
 }
 
 extern "C" attune_status attune_sinusoidal(const attune_sinusoidal_args *args, attune_call *call) {
@@ -66,7 +63,7 @@ extern "C" attune_status attune_sinusoidal(const attune_sinusoidal_args *args, a
         Call scope(call);
         if (args->y.device == ATTUNE_CUDA) return sinusoidal_on_device(encoding_of(*args), rows_of(*args), args->y, args->schedule, scope);
         const attune_kernel *kernel = nullptr;
-        ATTUNE_TRY(find_elementwise("sinusoidal", args->schedule, kernel, args->y.type));
+        ATTUNE_TRY(find_function_kernel("sinusoidal", args->schedule, kernel, args->y.type));
         return has_elements(args->y) ? run_sinusoidal(*kernel, *args, scope) : Status();
     });
 }

@@ -1,17 +1,13 @@
 #include "call.h"
-#include "elementwise.h"
 #include "error.h"
+#include "function_kernel.h"
 #include "one_axis.h"
 #include "tensor.h"
 
 using namespace attune::runtime;
 
 extern "C" void attune_softmax_args_init(attune_softmax_args *args) {
-    if (!args) return;
-    *args = {};
-    args->struct_size = sizeof(*args);
-    args->axis = -1;
-    args->temperature = 1.0f;
+    if (reset(args)) args->axis = -1, args->temperature = 1.0f;
 }
 
 extern "C" attune_status attune_softmax(const attune_softmax_args *args, attune_call *call) {

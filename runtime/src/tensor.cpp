@@ -18,7 +18,7 @@ std::string names_of(std::initializer_list<attune_type> types) {
     std::string names;
     for (const attune_type &type : types) {
         const bool first = &type == types.begin(), last = &type + 1 == types.end();
-        names += formatted("{}{}", first ? "" : last ? " or " : ", ", type_name(type));
+        names += formatted("{}{}", first ? "" : last ? " or " : ", ", attune_type_name(type));
     }
     return names;
 }
@@ -30,8 +30,8 @@ Status check_kind(const attune_tensor &t, const TensorRule &rule) {
                    rule.min_rank, rule.max_rank);
     ATTUNE_TRY(check_type(t.type, rule.name, {rule.type}));
     ATTUNE_TRY(check_device(t.device, rule.name));
-    ATTUNE_REQUIRE(t.device == rule.device, "{}.device is {}; it must be {}, where this call runs", rule.name, device_name(t.device),
-                   device_name(rule.device));
+    ATTUNE_REQUIRE(t.device == rule.device, "{}.device is {}; it must be {}, where this call runs", rule.name, attune_device_name(t.device),
+                   attune_device_name(rule.device));
     return {};
 }
 
@@ -59,9 +59,9 @@ Status check_stride(const attune_tensor &t, const TensorRule &rule, int32_t axis
 
 Status check_memory(const attune_tensor &t, const TensorRule &rule) {
     ATTUNE_REQUIRE(t.data != nullptr, "{}.data is NULL; the tensor has elements", rule.name);
-    const size_t size = element_size(t.type);
+    const size_t size = attune_type_size(t.type);
     ATTUNE_REQUIRE(reinterpret_cast<uintptr_t>(t.data) % size == 0, "{}.data is {}; it must be a multiple of {}, the size of {}", rule.name,
-                   t.data, size, type_name(t.type));
+                   t.data, size, attune_type_name(t.type));
     ATTUNE_REQUIRE(in_address_space(t), "{} reaches outside the address space; its extents times strides must fit in 63 bits of bytes",
                    rule.name);
     ATTUNE_REQUIRE(rule.role == Role::input || !overlaps_itself(t), "{}'s strides make elements share memory; an output's may not",
@@ -70,45 +70,6 @@ Status check_memory(const attune_tensor &t, const TensorRule &rule) {
 }
 
 } // namespace
-
-size_t element_size(attune_type type) {
-    switch (type) {
-    case ATTUNE_F32:
-    case ATTUNE_I32:
-        return 4;
-    case ATTUNE_F16:
-    case ATTUNE_BF16:
-        return 2;
-    case ATTUNE_I64:
-        return 8;
-    case ATTUNE_BOOL:
-    case ATTUNE_I8:
-        return 1;
-    }
-    return 0;
-}
-
-const char *type_name(const attune_type &type) {
-    switch (raw_value(type)) {
-    case ATTUNE_F32:
-        return "f32";
-    case ATTUNE_F16:
-        return "f16";
-    case ATTUNE_BF16:
-        return "bf16";
-    case ATTUNE_I32:
-        return "i32";
-    case ATTUNE_I64:
-        return "i64";
-    case ATTUNE_BOOL:
-        return "bool";
-    case ATTUNE_I8:
-        return "i8";
-    }
-    return "of no known type";
-}
-
-const char *device_name(attune_device device) { return device == ATTUNE_CUDA ? "cuda" : "cpu"; }
 
 Status check_device(const attune_device &device, const char *name) {
     const int given = raw_value(device);
@@ -124,7 +85,7 @@ bool has_elements(const attune_tensor &tensor) {
 }
 
 int64_t packed_bytes(const attune_tensor &tensor) {
-    int64_t bytes = static_cast<int64_t>(element_size(tensor.type));
+    int64_t bytes = static_cast<int64_t>(attune_type_size(tensor.type));
     for (int32_t i = 0; i < tensor.rank; ++i)
         bytes *= tensor.extent[i];
     return bytes;
@@ -137,7 +98,7 @@ Status check_type(const attune_type &type, const char *name, std::initializer_li
     for (const attune_type &one : allowed)
         if (given == raw_value(one)) return {};
     return fail(ATTUNE_INVALID_ARGUMENT, "{}.{} is {}; it must be {}", name, member,
-                is_type(type) ? type_name(type) : std::to_string(given), names_of(allowed));
+                is_type(type) ? attune_type_name(type) : std::to_string(given), names_of(allowed));
 }
 
 Status check_tensor(const attune_tensor &tensor, const TensorRule &rule) {
@@ -156,6 +117,13 @@ Status check_extents(const attune_tensor &tensor, const char *name, std::initial
                        rule.extent, rule.reason);
         ++axis;
     }
+    return {};
+}
+
+Status check_same_extents(const attune_tensor &tensor, const char *name, const attune_tensor &like, const char *like_name, int32_t axes) {
+    for (int32_t i = 0; i < axes; ++i)
+        ATTUNE_REQUIRE(tensor.extent[i] == like.extent[i], "{}.extent[{}] is {}; it must be {}, as in {}", name, i, tensor.extent[i],
+                       like.extent[i], like_name);
     return {};
 }
 
@@ -179,7 +147,7 @@ Status check_scratch(const attune_tensor &tensor, const char *what) {
         ATTUNE_REQUIRE(!__builtin_mul_overflow(elements, extent > 0 ? extent : 1, &elements), "{} would have 2^63 elements or more", what);
     }
     int64_t bytes = 0;
-    ATTUNE_REQUIRE(!__builtin_mul_overflow(elements, static_cast<int64_t>(element_size(tensor.type)), &bytes),
+    ATTUNE_REQUIRE(!__builtin_mul_overflow(elements, static_cast<int64_t>(attune_type_size(tensor.type)), &bytes),
                    "{} would have 2^63 bytes or more", what);
     return {};
 }
@@ -194,7 +162,51 @@ Status check_count(const char *name, std::initializer_list<int64_t> extents) {
 
 } // namespace attune::runtime
 
-extern "C" attune_tensor attune_contiguous(void *data, attune_type type, int32_t rank, const int64_t *extent) {
+extern "C" {
+
+const char *attune_type_name(attune_type type) {
+    switch (attune::runtime::raw_value(type)) {
+    case ATTUNE_F32:
+        return "f32";
+    case ATTUNE_F16:
+        return "f16";
+    case ATTUNE_BF16:
+        return "bf16";
+    case ATTUNE_I32:
+        return "i32";
+    case ATTUNE_I64:
+        return "i64";
+    case ATTUNE_BOOL:
+        return "bool";
+    case ATTUNE_I8:
+        return "i8";
+    }
+    return "of no known type";
+}
+
+size_t attune_type_size(attune_type type) {
+    switch (attune::runtime::raw_value(type)) {
+    case ATTUNE_F32:
+    case ATTUNE_I32:
+        return 4;
+    case ATTUNE_F16:
+    case ATTUNE_BF16:
+        return 2;
+    case ATTUNE_I64:
+        return 8;
+    case ATTUNE_BOOL:
+    case ATTUNE_I8:
+        return 1;
+    }
+    return 0;
+}
+
+const char *attune_device_name(attune_device device) {
+    const int number = attune::runtime::raw_value(device);
+    return number == ATTUNE_CPU ? "cpu" : number == ATTUNE_CUDA ? "cuda" : "no known device";
+}
+
+attune_tensor attune_contiguous(void *data, attune_type type, int32_t rank, const int64_t *extent) {
     attune_tensor tensor = {};
     tensor.data = data;
     tensor.type = type;
@@ -208,3 +220,5 @@ extern "C" attune_tensor attune_contiguous(void *data, attune_type type, int32_t
     }
     return tensor;
 }
+
+} // extern "C"

@@ -21,9 +21,6 @@ struct TensorRule {
     attune_device device = ATTUNE_CPU;
 };
 
-size_t element_size(attune_type type);          // 0 for no type
-const char *type_name(const attune_type &type); // "f32"; of a number that is no type "of no known type"
-const char *device_name(attune_device device);  // "cpu", "cuda"
 bool has_elements(const attune_tensor &tensor);
 
 /** What a checked tensor's elements take, without gaps. */
@@ -53,6 +50,9 @@ struct ExtentRule {
     const char *reason;
 };
 Status check_extents(const attune_tensor &tensor, const char *name, std::initializer_list<ExtentRule> rules);
+
+/** The first `axes` extents are those of `like`, whose rank is as large at least. */
+Status check_same_extents(const attune_tensor &tensor, const char *name, const attune_tensor &like, const char *like_name, int32_t axes);
 
 /** As check_extents, but 1 (broadcast) is right too. */
 Status check_broadcast(const attune_tensor &tensor, const char *name, std::initializer_list<ExtentRule> rules);

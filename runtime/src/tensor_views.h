@@ -9,7 +9,7 @@ namespace attune::runtime {
 
 /** The address of an element, counted in elements from the first. */
 inline void *element_at(const attune_tensor &tensor, int64_t element) {
-    return static_cast<char *>(tensor.data) + element * static_cast<int64_t>(element_size(tensor.type));
+    return static_cast<char *>(tensor.data) + element * static_cast<int64_t>(attune_type_size(tensor.type));
 }
 
 /** Indices [first, first + count) of one axis. */

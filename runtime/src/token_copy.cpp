@@ -23,7 +23,7 @@ void copy_tokens(const attune_tensor &to, const TokenPlace &to_first, const attu
     for (int32_t i = to.rank - 1; i > 0; --i)
         axes.add({i == axis ? tokens : to.extent[i], {effective_stride(to, i), effective_stride(from, i)}});
     const bool together = !axes.empty() && axes.begin()->stride == JoinedAxes::Each{1, 1};
-    const size_t bytes = static_cast<size_t>(together ? axes.take_innermost().extent : 1) * element_size(to.type);
+    const size_t bytes = static_cast<size_t>(together ? axes.take_innermost().extent : 1) * attune_type_size(to.type);
     const int64_t to_element = element_of(to, to_first, axis), from_element = element_of(from, from_first, axis);
     JoinedAxes::Index at;
     do

@@ -61,6 +61,9 @@ class Softmax(Axis):
     def test_no_elements(self):
         for shape, axis in [((0, 3), 0), ((0, 3), 1), ((2, 0, 3), 0)]:
             self.check(self.normal(*shape), axis)
+        self.write("x.npy", Array((65536, 65536, 0), []))  # axes that no one axis can stand for
+        self.run_well("run", "softmax", "x.npy", "-o", "y.npy")
+        self.assertEqual(self.read("y.npy").shape, (65536, 65536, 0))
 
     def test_bad_axes(self):
         self.write("x.npy", self.normal(3, 4))

@@ -218,6 +218,8 @@ class Explain(command.CommandTest):
         self.refuse("explain", "documents", "--queries", 4, "--keys", 7, "--documents", "ids.npy", says="--query-documents")
         self.refuse("explain", "causal", *at_8, "--query-documents", "ids.npy", says="--documents is not")
         self.refuse("explain", "blocks(3, 3)", *at_8, "--block-map", "map.npy", says="map.npy has shape [2, 2]; it must be [3, 3]")
+        self.refuse("explain", "blocks(5, 5) | blocks(6, 6)", *at_8, "--block-map", "map.npy",
+                    says="the mask names blocks(5, 5) and blocks(6, 6); there is one block map, so they must agree")
         self.refuse("explain", "tensor", *at_8, "--mask-tensor", "map.npy", says="map.npy has shape [2, 2]; it must be [8, 8]")
         self.refuse("explain", "documents", *at_8, "--documents", "missing.npy", says="missing.npy")
 

@@ -142,6 +142,10 @@ class Outputs(command.CommandTest):
             done = subprocess.run([command.ATTUNE, "list"], stdout=full, stderr=subprocess.PIPE, text=True)
         self.assertEqual((done.returncode, done.stderr), (1, "attune: standard output could not be written in full\n"))
 
+    def test_standard_error_that_fills_up(self):
+        with open("/dev/full", "w") as full:
+            self.assertEqual(subprocess.run([command.ATTUNE, "nosuch"], stderr=full).returncode, 2)
+
 
 if __name__ == "__main__":
     command.main()

@@ -71,7 +71,7 @@ const Case number_cases[] = {
     {"NoLengths", invalid, "the mask names lengths, which needs key_lengths", [](DeviceAttention &a) { a.desc.mask = "lengths"; }},
     {"NoBias", invalid, "the score names bias", [](DeviceAttention &a) { a.desc.score = "bias"; }},
     {"FarOffset", invalid, "offset is 4294967296", [](DeviceAttention &a) { a.args.has_offset = 1, a.args.offset = int64_t{1} << 32; }},
-    {"OffsetsAndAlignment", unsupported, "offsets is given, and terms",
+    {"OffsetsAndAlignment", unsupported, "items have offsets of their own, by offsets or a cache, and terms",
      [](DeviceAttention &a) { a.args.offsets = &a.offsets, a.desc.mask = "causal & window(3, 0, top_left)"; }},
 };
 

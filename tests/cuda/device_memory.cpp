@@ -49,21 +49,6 @@ const Driver &driver() {
     return loaded;
 }
 
-size_t element_bytes(attune_type type) {
-    switch (type) {
-    case ATTUNE_BOOL:
-    case ATTUNE_I8:
-        return 1;
-    case ATTUNE_F16:
-    case ATTUNE_BF16:
-        return 2;
-    case ATTUNE_I64:
-        return 8;
-    default:
-        return 4;
-    }
-}
-
 /** From the first element to past the last; strides aren't negative. */
 size_t span(const attune_tensor &tensor) {
     int64_t last = 0;
@@ -71,7 +56,7 @@ size_t span(const attune_tensor &tensor) {
         if (tensor.extent[axis] == 0) return 0;
         last += (tensor.extent[axis] - 1) * tensor.stride[axis];
     }
-    return static_cast<size_t>(last + 1) * element_bytes(tensor.type);
+    return static_cast<size_t>(last + 1) * attune_type_size(tensor.type);
 }
 
 } // namespace

@@ -106,9 +106,8 @@ protected:
         EXPECT_EQ(x.values(), y.values()) << "in place";
     }
 };
-INSTANTIATE_TEST_SUITE_P(Prebuilt, CudaAddPositions, ::testing::Values(ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16), [](const auto &info) {
-    return std::string(info.param == ATTUNE_F32 ? "f32" : info.param == ATTUNE_F16 ? "f16" : "bf16");
-});
+INSTANTIATE_TEST_SUITE_P(Prebuilt, CudaAddPositions, ::testing::Values(ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16),
+                         [](const auto &info) { return std::string(attune_type_name(info.param)); });
 
 TEST_P(CudaAddPositions, Sinusoidal) {
     for (int64_t dim : {1, 7, 64, 130})
@@ -219,9 +218,8 @@ INSTANTIATE_TEST_SUITE_P(Prebuilt, CudaRotary,
                          ::testing::Combine(::testing::Values(ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16),
                                             ::testing::Values(RotaryLayout::half, RotaryLayout::interleaved)),
                          [](const auto &info) {
-                             const attune_type type = std::get<0>(info.param);
-                             const std::string name = type == ATTUNE_F32 ? "f32" : type == ATTUNE_F16 ? "f16" : "bf16";
-                             return name + (std::get<1>(info.param) == RotaryLayout::half ? "_half" : "_interleaved");
+                             return std::string(attune_type_name(std::get<0>(info.param))) +
+                                    (std::get<1>(info.param) == RotaryLayout::half ? "_half" : "_interleaved");
                          });
 
 TEST_P(CudaRotary, WidthsAndLayouts) {

@@ -31,6 +31,17 @@ TEST(CacheWriteErrorControl, TheGoodCallRuns) {
     EXPECT_FALSE(good.cache.untouched());
 }
 
+TEST(CacheWriteErrorControl, NoMemoryIsUsed) {
+    Good good;
+    attune_call call = ATTUNE_CALL_INIT;
+    call.workspace_bytes = 12345; // of the call before
+    EXPECT_EQ(attune_cache_write(&good.args, &call), ATTUNE_OK) << attune_error_message();
+    EXPECT_EQ(call.workspace_bytes, 0u);
+    call.workspace_bytes = 12345, good.args.cache.rank = 1;
+    EXPECT_EQ(attune_cache_write(&good.args, &call), ATTUNE_INVALID_ARGUMENT);
+    EXPECT_EQ(call.workspace_bytes, 0u);
+}
+
 TEST_P(CacheWriteError, IsNamedAndNothingIsWritten) {
     Good call;
     GetParam().spoil(call);

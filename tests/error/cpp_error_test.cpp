@@ -31,12 +31,17 @@ TEST(CppError, ALayerNormThatCantBeMadeIsAStatus) {
     const auto refused = [&](const TensorView &weight, const TensorView &bias, const std::string &says) {
         EXPECT_EQ(LayerNorm::create({weight, bias}).status().message, says);
     };
-    refused(good, TensorView(numbers.data(), {7}), "bias.extent[0] is 7; it must be 8, as in weight, and 0 to 2147483647");
+    refused(good, TensorView(numbers.data(), {7}), "bias.extent[0] is 7; it must be 8, as in weight");
     refused(TensorView(numbers.data(), {int64_t{1} << 31}), TensorView(numbers.data(), {int64_t{1} << 31}),
-            "weight.extent[0] is 2147483648; it must be 2147483648, as in weight, and 0 to 2147483647");
+            "weight.extent[0] is 2147483648; it must be 0 to 2147483647");
     refused(TensorView(numbers.data(), {2, 4}), good, "weight.rank is 2; it must be 1");
     refused(good, TensorView(static_cast<const float *>(nullptr), {8}), "bias.data is NULL");
-    refused(on_cuda(good), good, "weight.device must be ATTUNE_CPU: the numbers are copied");
+    refused(on_cuda(good), good, "weight.device is cuda; it must be cpu, for the numbers are copied");
+    TensorView wrong = good;
+    wrong.type = ATTUNE_F16;
+    refused(good, wrong, "bias.type is f16; it must be f32 or bf16");
+    wrong = good, wrong.stride[0] = int64_t{1} << 62;
+    refused(wrong, good, "weight.stride[0] is 4611686018427387904; it must be -2147483647 to 2147483647");
     TensorView misaligned = good;
     misaligned.data = reinterpret_cast<char *>(misaligned.data) + 2;
     refused(good, misaligned, "bias.data must be aligned to 4 bytes");
@@ -60,6 +65,15 @@ TEST(CppError, ARunThatCantBeDoneIsAStatus) {
     args.temperature = 1;
     EXPECT_TRUE(plan->run(args).ok());
     EXPECT_TRUE(plan->run(args).message.empty());
+}
+
+TEST(CppError, TypesAndDevicesHaveNames) {
+    EXPECT_STREQ(attune_type_name(ATTUNE_BF16), "bf16");
+    EXPECT_STREQ(attune_type_name(static_cast<attune_type>(0)), "of no known type");
+    EXPECT_EQ(attune_type_size(ATTUNE_I64), 8u);
+    EXPECT_EQ(attune_type_size(static_cast<attune_type>(0)), 0u);
+    EXPECT_STREQ(attune_device_name(ATTUNE_CUDA), "cuda");
+    EXPECT_STREQ(attune_device_name(static_cast<attune_device>(3)), "no known device");
 }
 
 TEST(CppError, TensorViewsTakeStrides) {

@@ -13,6 +13,7 @@ struct GoodMha {
     attune_mha_desc desc;
     attune_mha_args args;
     attune_call call = ATTUNE_CALL_INIT;
+    attune_cache ring; // of nothing yet
     attune_mha_desc *desc_pointer = &desc;
     attune_mha_args *args_pointer = &args;
     bool run_without_layer = false;
@@ -29,6 +30,7 @@ struct GoodMha {
         args.query = query.view(), args.key = &key_view, args.value = &value_view, args.out = out.view();
         args.residual = &residual_view, args.mask = &mask_view, args.key_padding = &padding_view, args.polarity = ATTUNE_TRUE_MASKS;
         args.attention.weights = &weights_view;
+        attune_cache_init(&ring), ring.ring = 1;
     }
     GoodMha(const GoodMha &) = delete;
 
@@ -53,6 +55,27 @@ TEST(MhaErrorControl, NullIsFine) {
     EXPECT_EQ(attune_mha_bytes(nullptr), 0u);
     GoodMha good;
     EXPECT_EQ(attune_mha_create(&good.desc, nullptr), ATTUNE_INVALID_ARGUMENT);
+}
+
+// Each mask alone is small, of tensors that are repeated; together they have 2^64 cells.
+TEST(MhaErrorControl, MoreCellsOfMasksThanCanBeCounted) {
+    constexpr int64_t size = 65536;
+    std::vector<float> row(size, 0.5f);
+    std::vector<uint8_t> attends(size, 1);
+    attends[5] = 0;
+    const TensorView output_weight(row.data(), {1, size});
+    MultiHeadAttentionDesc desc;
+    desc.heads = size, desc.head_dim = 1, desc.output_weight = &output_weight;
+    const auto layer = MultiHeadAttention::create(desc);
+    ASSERT_TRUE(layer.ok()) << layer.status().message;
+    const TensorView tokens(row.data(), {size, size, size}, {0, 0, 1});
+    MultiHeadAttentionArgs args(tokens, TensorView(reinterpret_cast<float *>(uintptr_t{1} << 48), {size, size, 1})); // never written to
+    TensorView mask(attends.data(), ATTUNE_BOOL, {1, size, size, 1}), padding(attends.data(), ATTUNE_BOOL, {size, size});
+    mask.stride[1] = mask.stride[2] = padding.stride[0] = 0;
+    args.key = &tokens, args.mask = &mask, args.key_padding = &padding, args.polarity = ATTUNE_TRUE_ATTENDS;
+    const Status status = layer->run(args);
+    EXPECT_EQ(status.code, ATTUNE_INVALID_ARGUMENT);
+    EXPECT_EQ(status.message, "mask with key_padding has 2^62 elements or more; fewer are supported");
 }
 
 TEST_P(MhaError, IsNamedAndNothingIsWritten) {
@@ -130,7 +153,15 @@ const BadCall<GoodMha> run_errors[] = {
     {"MaskExtent", [](GoodMha &g) { g.mask_view.extent[1] = 6; }, {"mask.extent[3]", "6", "7"}},
     {"MaskRank", [](GoodMha &g) { g.mask_view.rank = 3, g.mask_view.extent[2] = 1, g.mask_view.stride[2] = 1; }, {"mask.rank", "3"}},
     {"MaskType", [](GoodMha &g) { g.mask_view.type = ATTUNE_F32; }, {"mask.type", "f32", "bool"}},
+    {"MaskRankNegative", [](GoodMha &g) { g.mask_view.rank = -3; }, {"mask.rank is -3; it must be 2 to 4"}},
+    {"PaddingRank", [](GoodMha &g) { g.padding_view.rank = 1; }, {"key_padding.rank is 1; it must be 2"}},
+    {"PaddingNoType", [](GoodMha &g) { g.padding_view.type = static_cast<attune_type>(0); }, {"key_padding.type is 0; it must be bool"}},
+    {"WeightsNoType", [](GoodMha &g) { g.weights_view.type = static_cast<attune_type>(0); }, {"weights.type is 0", "f32"}},
     {"PaddingExtent", [](GoodMha &g) { g.padding_view.extent[0] = 1; }, {"key_padding.extent[0]", "1", "2"}},
+    {"MaskOverARing", [](GoodMha &g) { g.args.attention.cache = &g.ring; }, {"mask.extent[1] is 7; over a ring", "1"}},
+    {"PaddingOverARing",
+     [](GoodMha &g) { g.args.attention.cache = &g.ring, g.args.mask = nullptr; },
+     {"key_padding is given; over a ring", "NULL"}},
     {"TwoMasks", [](GoodMha &g) { g.args.attention.boolean_mask = &g.mask_view; }, {"boolean_mask", "mask"}},
     {"PastTheContextLength", [](GoodMha &g) { g.desc.context_length = 6; }, {"key", "7 tokens", "context_length", "6"}},
     {"DropoutOfAll", [](GoodMha &g) { g.args.attention.dropout = 1; }, {"dropout", "1"}},

@@ -50,6 +50,7 @@ const BadCall<Good> errors[] = {
     {"SinesType", [](Good &g) { g.sines_view.type = ATTUNE_BOOL; }, {"sines.type", "bool", "f32"}},
     {"SinesWidth", [](Good &g) { g.sines_view.extent[1] = 4; }, {"sines.extent[1]", "4", "3"}},
     {"SinesRows", [](Good &g) { g.sines_view.extent[0] = 5; }, {"sines.extent[0]", "5", "6"}},
+    {"PositionsRankPastAllAxes", [](Good &g) { g.positions_view.rank = 1000000; }, {"positions.rank is 1000000; it must be 1 to 2"}},
     {"PositionPastTheRows", [](Good &g) { g.positions(1) = 6; }, {"positions[1]", "6", "0 to 5", "rows"}},
     {"PositionNegative", [](Good &g) { g.positions(2) = -1; }, {"positions[2]", "-1", "0 to 5"}},
     {"OffsetPastTheRows", [](Good &g) { g.args.positions = nullptr, g.args.offset = 4; }, {"offset", "4", "0 to 3"}},

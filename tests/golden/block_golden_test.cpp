@@ -1,6 +1,7 @@
 // Blocks of transformers against torch.nn's.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "block_weights.h"
 #include "compare.h"
@@ -136,7 +137,7 @@ TEST_F(Blocks, WhatIsWrongIsNamed) {
     EXPECT_EQ(EncoderBlock::create(desc).status().message, "attention: query_weight has 16 outputs; heads is 3, and must divide them");
     DecoderBlockDesc mixed = weights.decoder(1, false);
     mixed.cross_attention.dtype = ATTUNE_BF16;
-    EXPECT_EQ(DecoderBlock::create(mixed).status().message, "cross_attention.dtype is 3; it must be 1, as self_attention.dtype");
+    EXPECT_EQ(DecoderBlock::create(mixed).status().message, "cross_attention.dtype is bf16; it must be f32, as self_attention.dtype");
     const Tensor<float> out(y.extent);
     const auto expect_refused = [&](const Status &status, const std::string &words) {
         EXPECT_EQ(status.code, ATTUNE_INVALID_ARGUMENT);
@@ -152,7 +153,7 @@ TEST_F(Blocks, WhatIsWrongIsNamed) {
         bad = good, bad.rank = 1;
         expect_refused(block.run(bad, encoded, out.view(), memory), "x.rank is 1");
         bad = good, bad.type = ATTUNE_BF16;
-        expect_refused(block.run(bad, encoded, out.view(), memory), "x.type is 3; it must be 1, as the block's");
+        expect_refused(block.run(bad, encoded, out.view(), memory), "x.type is bf16; it must be f32, as the block's");
         bad = good, bad.data = nullptr;
         expect_refused(block.run(bad, encoded, out.view(), memory), "x.data is NULL");
         bad = encoded, bad.extent[2] = 9;
@@ -165,6 +166,62 @@ TEST_F(Blocks, WhatIsWrongIsNamed) {
         EXPECT_FALSE(block.run(good, encoded, narrow, memory).ok());
         EXPECT_TRUE(out.untouched());
     }
+}
+
+TEST_F(Blocks, PartsThatDoNotFitAreNamed) {
+    const Tensor<float> wide({17, 40}), narrow({40, 15}), short_norm({8});
+    const auto encoder_says = [&](const std::function<void(EncoderBlockDesc &)> &spoil) {
+        EncoderBlockDesc desc = weights.encoder(1, false);
+        spoil(desc);
+        return EncoderBlock::create(desc).status().message;
+    };
+    EXPECT_EQ(encoder_says([&](EncoderBlockDesc &d) {
+                  d.attention_norm = {short_norm.view(), short_norm.view()};
+              }),
+              "attention_norm has 8 channels; it must have 16, as attention's output");
+    EXPECT_EQ(encoder_says([&](EncoderBlockDesc &d) { d.feed_forward.up_weight = narrow.view(); }),
+              "feed_forward's input has 15 channels; it must have 16, as attention's output");
+    EXPECT_EQ(encoder_says([&](EncoderBlockDesc &d) { d.feed_forward.down_weight = wide.view(), d.feed_forward.down_bias = nullptr; }),
+              "feed_forward's output has 17 channels; it must have 16, as attention's output");
+    EXPECT_EQ(encoder_says([&](EncoderBlockDesc &d) { d.feed_forward.down_weight = narrow.view(), d.feed_forward.down_bias = nullptr; }),
+              "feed_forward: down takes 15 channels; up gives 40");
+    EXPECT_EQ(encoder_says([&](EncoderBlockDesc &d) { d.feed_forward.down_weight.rank = 1; }),
+              "feed_forward: down: weight.rank is 1; it must be 2");
+    EXPECT_EQ(encoder_says([&](EncoderBlockDesc &d) { d.attention.query_weight.extent[1] = 12; }),
+              "attention's input has 12 channels; it must have 16, as attention's output");
+    DecoderBlockDesc desc = weights.decoder(1, false);
+    desc.cross_norm = {short_norm.view(), short_norm.view()};
+    EXPECT_EQ(DecoderBlock::create(desc).status().message, "cross_norm has 8 channels; it must have 16, as attention's output");
+}
+
+// Of more tokens than memory could hold, were they not all the same.
+TEST_F(Blocks, NoMemoryIsNoFaultOfTheCaller) {
+    const Tensor<float> token = numbers(120, {1, 1, 16});
+    TensorView x = token.view();
+    x.extent[0] = x.extent[1] = INT32_MAX, x.stride[0] = x.stride[1] = 0;
+    const EncoderBlockDesc desc = weights.encoder(1, true);
+    const auto norm = LayerNorm::create(desc.attention_norm);
+    const auto feed_forward = block::FeedForward::create(desc.feed_forward, ATTUNE_F32);
+    ASSERT_TRUE(norm.ok() && feed_forward.ok());
+    const auto layer = [](const auto &...) { return Status(); };
+    for (const Status &status : {encoder(desc).run(x, x, memory), feed_forward->run(x, x, x, memory, nullptr),
+                                 block::sublayer(x, x, *norm, true, memory, nullptr, layer)}) {
+        EXPECT_EQ(status.code, ATTUNE_OUT_OF_MEMORY);
+        EXPECT_EQ(status.message, "there is no memory for the tokens between a block's layers");
+    }
+}
+
+TEST(LayerNorms, WeightsOfBfloat16AreTheNumbersTheyStandFor) {
+    const Tensor<float> x = numbers(1, {5, 16}), in_float(x.extent), in_bfloat16(x.extent);
+    const HalfTensor weight(ATTUNE_BF16, numbers(2, {16})), bias(ATTUNE_BF16, numbers(3, {16}));
+    const Tensor<float> wide_weight({16}), wide_bias({16});
+    for (int64_t c = 0; c < 16; c++)
+        wide_weight(c) = float(weight.values()[size_t(c)]), wide_bias(c) = float(bias.values()[size_t(c)]);
+    const auto norm = LayerNorm::create({wide_weight.view(), wide_bias.view()});
+    const auto same = LayerNorm::create({TensorView(weight.view()), TensorView(bias.view())});
+    ASSERT_TRUE(norm.ok() && same.ok()) << same.status().message;
+    ASSERT_TRUE(norm->run(x.view(), in_float.view()) && same->run(x.view(), in_bfloat16.view()));
+    EXPECT_EQ(in_bfloat16.values(), in_float.values());
 }
 
 TEST(InputPositions, HaveAGreatestLengthAndDropout) {
@@ -189,10 +246,28 @@ TEST(InputPositions, HaveAGreatestLengthAndDropout) {
     positions.offset = INT64_MAX; // where the last token's position is past 64 bits
     EXPECT_EQ(add_input_positions(x.view(), y.view(), positions).message,
               "x has 40 tokens from position 9223372036854775807; max_length is 40");
+    positions.offset = -5;
+    EXPECT_EQ(add_input_positions(x.view(), y.view(), positions).message, "x has 40 tokens from position -5; max_length is 40");
     positions.offset = 0, positions.max_length = -1;
     EXPECT_EQ(add_input_positions(x.view(), y.view(), positions).message, "max_length is -1; it must be 0 or more");
     positions.max_length = 40, positions.dropout = 1;
     EXPECT_FALSE(add_input_positions(x.view(), y.view(), positions).ok());
+}
+
+TEST(InputPositions, StridesOfAxesOfOneElementDontCount) {
+    const Tensor<float> x = numbers(1, {1, 1, 8}), y(x.extent), of_a_step(x.extent);
+    TensorView step = of_a_step.view(); // one token of many
+    step.stride[0] = 40 * 8, step.stride[1] = 16;
+    InputPositions positions;
+    positions.dropout = 0.25f, positions.offset = 7;
+    ASSERT_TRUE(add_input_positions(x.view(), y.view(), positions).ok());
+    const Status status = add_input_positions(x.view(), step, positions);
+    ASSERT_TRUE(status.ok()) << status.message;
+    EXPECT_EQ(of_a_step.values(), y.values());
+    const Tensor<float> wide({2, 1, 16});
+    TensorView apart = wide.view();
+    apart.extent[2] = 8;
+    EXPECT_EQ(add_input_positions(apart, apart, positions).message, "y has gaps between its rows; for dropout it must be contiguous");
 }
 
 TEST(InputPositions, OfSixteenBitsHaveNoDropout) {
@@ -203,7 +278,7 @@ TEST(InputPositions, OfSixteenBitsHaveNoDropout) {
     positions.dropout = 0.25f;
     const Status refused = add_input_positions(TensorView(half.view()), TensorView(y.view()), positions);
     EXPECT_EQ(refused.code, ATTUNE_UNSUPPORTED);
-    EXPECT_EQ(refused.message, "y.type is 3 and y.device 0; for dropout they must be ATTUNE_F32 (1) and ATTUNE_CPU (0)");
+    EXPECT_EQ(refused.message, "y.type is bf16 and y.device cpu; for dropout they must be f32 and cpu");
     EXPECT_EQ(y.bits, before);
     positions.dropout = 0;
     EXPECT_TRUE(add_input_positions(TensorView(half.view()), TensorView(y.view()), positions).ok());

@@ -45,7 +45,7 @@ TypedTensor laid_out(attune_type type, const Tensor<float> &x, bool rows_apart) 
 struct Shifted {
     Shifted(attune_type type, const Tensor<float> &x) {
         const TypedTensor numbers(type, x);
-        const size_t element = type == ATTUNE_F32 ? 4 : 2;
+        const size_t element = attune_type_size(type);
         bytes.resize(element);
         bytes.insert(bytes.end(), numbers.bytes().begin(), numbers.bytes().end());
         view = numbers.view();
@@ -83,7 +83,7 @@ TEST_P(AttentionPlaces, GiveTheSameBits) {
 // A panel of keys may go past the last one: not so what is read.
 TEST_P(AttentionPlaces, EndWithTheirMemory) {
     constexpr int64_t page = 4096 / sizeof(float);
-    const int64_t dim = head_dim_or(kernel(), 80), size = type() == ATTUNE_F32 ? 4 : 2;
+    const int64_t dim = head_dim_or(kernel(), 80), size = static_cast<int64_t>(attune_type_size(type()));
     for (const int64_t keys : {1, 8, 11, 12, 13, 20, 50}) {
         const int64_t end = (keys * dim * size / 4 + page - 1) / page * page, first = end - keys * dim * size / 4;
         const Fenced k(end + page, 0, end), v(end + page, 0, end);

@@ -231,7 +231,8 @@ TEST(KvCache, RefusesBySentence) {
     const auto bad = [](const Status &status, const std::string &sentence) { expect_refused(status, ATTUNE_INVALID_ARGUMENT, sentence); };
     bad(cache.begin({0, 2}, 1), "sequence is 2; the cache has none of that number");
     bad(cache.begin({0, -1}, 1), "sequence is -1; the cache has none of that number");
-    bad(cache.begin({0, 1, 0}, 1), "sequences has 0 twice; it must have each once");
+    bad(cache.begin({0, 0}, 1), "sequences has 0 twice; it must have each once");
+    bad(cache.begin({0, 1, 0}, 1), "count is 3; the cache has 2 sequences, each of which may be there once");
     bad(cache.begin({0}, -1), "new_tokens is -1; it must be 0 or more");
     bad(cache.begin({0}, 21), "new_tokens is 21; sequence 0 has 0 tokens, and room for 20 more");
     bad(cache.end(), "there is no batch to end: attune_kv_cache_begin comes first");

@@ -19,7 +19,7 @@ std::vector<int> touched(const attune_tensor &t) {
     std::vector<int> bytes(sizeof(arena), 0);
     if (!has_elements(t)) return bytes;
     int64_t index[ATTUNE_MAX_RANK] = {};
-    const auto size = static_cast<int64_t>(element_size(t.type));
+    const auto size = static_cast<int64_t>(attune_type_size(t.type));
     for (;;) {
         int64_t at = static_cast<char *>(t.data) - arena;
         for (int32_t i = 0; i < t.rank; ++i)

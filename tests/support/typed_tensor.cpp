@@ -7,14 +7,8 @@
 
 namespace attune::test {
 
-namespace {
-
-size_t size_of(attune_type type) { return type == ATTUNE_F32 ? 4 : type == ATTUNE_I8 ? 1 : 2; }
-
-} // namespace
-
 TypedTensor::TypedTensor(attune_type type, Extents extents, const std::vector<int> &order)
-    : type_(type), strides_(std::move(extents), Layout{order, 0}), bytes_(strides_.memory->size() * size_of(type), 0xff) {}
+    : type_(type), strides_(std::move(extents), Layout{order, 0}), bytes_(strides_.memory->size() * attune_type_size(type), 0xff) {}
 
 TypedTensor::TypedTensor(attune_type type, const Tensor<float> &values) : TypedTensor(type, values.extent) {
     const std::vector<float> all = values.values();
@@ -25,7 +19,7 @@ TypedTensor::TypedTensor(attune_type type, const Tensor<float> &values) : TypedT
 attune_tensor TypedTensor::view() const {
     attune_tensor v = strides_.view();
     v.type = type_;
-    v.data = const_cast<uint8_t *>(bytes_.data()) + static_cast<size_t>(strides_.first) * size_of(type_);
+    v.data = const_cast<uint8_t *>(bytes_.data()) + static_cast<size_t>(strides_.first) * attune_type_size(type_);
     return v;
 }
 
@@ -33,7 +27,7 @@ size_t TypedTensor::offset(const Extents &index) const {
     int64_t place = strides_.first;
     for (size_t axis = 0; axis < index.size(); axis++)
         place += index[axis] * strides_.stride[axis];
-    return static_cast<size_t>(place) * size_of(type_);
+    return static_cast<size_t>(place) * attune_type_size(type_);
 }
 
 double TypedTensor::get(const Extents &index) const {
@@ -55,12 +49,12 @@ void TypedTensor::set(const Extents &index, double value) {
     const uint16_t bits = type_ == ATTUNE_F16 || type_ == ATTUNE_BF16 ? half_bits(type_, number) : 0;
     if (type_ == ATTUNE_F32) std::memcpy(at, &number, sizeof number);
     if (type_ == ATTUNE_I8) *at = static_cast<uint8_t>(static_cast<int8_t>(value));
-    if (size_of(type_) == 2) std::memcpy(at, &bits, sizeof bits);
+    if (attune_type_size(type_) == 2) std::memcpy(at, &bits, sizeof bits);
 }
 
 bool TypedTensor::untouched(const Extents &index) const {
     const uint8_t *at = bytes_.data() + offset(index);
-    return std::all_of(at, at + size_of(type_), [](uint8_t byte) { return byte == 0xff; });
+    return std::all_of(at, at + attune_type_size(type_), [](uint8_t byte) { return byte == 0xff; });
 }
 
 std::vector<double> TypedTensor::values() const {

@@ -41,8 +41,16 @@ typedef enum attune_type {
     ATTUNE_I8 = 7    /* of caches, with a scale for each row */
 } attune_type;
 
+/* "f32", "bf16", ...; of a number that is none of the above "of no known type". */
+const char *attune_type_name(attune_type type);
+/* Bytes of an element; 0 of no type. */
+size_t attune_type_size(attune_type type);
+
 /* Where a tensor's memory is, and where a kernel runs. ATTUNE_CUDA: an NVIDIA GPU; see attune_cuda_status. */
 typedef enum attune_device { ATTUNE_CPU = 0, ATTUNE_CUDA = 1 } attune_device;
+
+/* "cpu", "cuda"; of any other number "no known device". */
+const char *attune_device_name(attune_device device);
 
 /* A view of memory the caller owns. Axes run outermost first: [batch, heads, tokens, dim]. Strides count elements and may
  * be zero in an input (broadcast). The innermost axis of q, k, v and outputs must have stride 1. On ATTUNE_CUDA `data` is a
@@ -380,7 +388,7 @@ attune_status attune_kv_cache_truncate(attune_kv_cache *cache, int64_t sequence,
 /* Forgets a sequence; its number may be given again. */
 attune_status attune_kv_cache_remove(attune_kv_cache *cache, int64_t sequence);
 int64_t attune_kv_cache_length(const attune_kv_cache *cache, int64_t sequence); /* tokens; -1 if there is no such sequence */
-int64_t attune_kv_cache_free_pages(const attune_kv_cache *cache);
+int64_t attune_kv_cache_free_pages(const attune_kv_cache *cache);               /* -1 of NULL */
 
 /* One step of a model: `begin` makes `count` different sequences the items of a batch, with room for new_tokens more tokens of each
  * (ATTUNE_OUT_OF_MEMORY where pages run out); `layer` gives what attune_attention_args::cache takes for one layer, for runs with that many
@@ -432,7 +440,7 @@ typedef struct attune_linear attune_linear;
 
 attune_status attune_linear_create(const attune_linear_desc *desc, attune_linear **linear);
 void attune_linear_destroy(attune_linear *linear); /* NULL is fine */
-/* The kernel it runs for that many rows. NULL for a NULL layer, and for numbers that no run could have. */
+/* The kernel it runs for that many rows. NULL for a NULL layer, and for less than 0. */
 const attune_kernel *attune_linear_kernel_for(const attune_linear *linear, int64_t rows);
 int64_t attune_linear_in(const attune_linear *linear);   /* channels of x; 0 for NULL */
 int64_t attune_linear_out(const attune_linear *linear);  /* channels of y; 0 for NULL */

@@ -365,7 +365,7 @@ public:
     int64_t in() const { return attune_linear_in(linear_.get()); }
     int64_t out() const { return attune_linear_out(linear_.get()); }
     size_t bytes() const { return attune_linear_bytes(linear_.get()); }
-    /** nullptr for numbers that no run could have. */
+    /** nullptr for less than 0. */
     const attune_kernel *kernel_for(int64_t rows) const { return attune_linear_kernel_for(linear_.get(), rows); }
 
     Status run(const TensorView &x, const TensorView &y, const TensorView *residual = nullptr, attune_call *call = nullptr) const {

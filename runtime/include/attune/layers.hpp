@@ -94,7 +94,8 @@ namespace block {
 inline Status check_tokens(const TensorView &x, attune_type dtype, int64_t channels, const std::string &name) {
     const auto wrong = [&](const std::string &sentence) { return Status{ATTUNE_INVALID_ARGUMENT, name + sentence}; };
     if (x.rank != 2 && x.rank != 3) return wrong(".rank is " + std::to_string(x.rank) + "; it must be 2 or 3");
-    if (x.type != dtype) return wrong(".type is " + std::to_string(x.type) + "; it must be " + std::to_string(dtype) + ", as the block's");
+    if (x.type != dtype)
+        return wrong(".type is " + std::string(attune_type_name(x.type)) + "; it must be " + attune_type_name(dtype) + ", as the block's");
     const int64_t given = x.extent[x.rank - 1];
     if (given != channels) return wrong(" has " + std::to_string(given) + " channels; the layer takes " + std::to_string(channels));
     for (int32_t axis = 0; axis < x.rank; axis++)
@@ -116,6 +117,26 @@ inline Status first_error(std::initializer_list<Part> parts) {
     return {};
 }
 
+/** A part that tokens go through, and its channels: all have those of attention's output. */
+struct Width {
+    const char *name;
+    int64_t channels;
+};
+inline Status check_widths(int64_t channels, std::initializer_list<Width> parts) {
+    for (const Width &part : parts)
+        if (part.channels != channels)
+            return {ATTUNE_INVALID_ARGUMENT, part.name + (" has " + std::to_string(part.channels)) + " channels; it must have " +
+                                                 std::to_string(channels) + ", as attention's output"};
+    return {};
+}
+
+/** The channels that a layer of attention takes: of tokens as they are, without a weight for queries, those that it gives. */
+inline int64_t query_channels(const MultiHeadAttentionDesc &desc, const MultiHeadAttention &attention) {
+    return desc.query_weight.rank == 2 ? desc.query_weight.extent[1] : attention.out();
+}
+
+inline Status no_memory() { return {ATTUNE_OUT_OF_MEMORY, "there is no memory for the tokens between a block's layers"}; }
+
 /** Linear, activation, linear. */
 class FeedForward {
 public:
@@ -125,13 +146,16 @@ public:
         up.weight = desc.up_weight, up.bias = desc.up_bias, up.activation = desc.activation, up.gate = desc.gate_weight;
         down.weight = desc.down_weight, down.bias = desc.down_bias;
         Result<Linear> first = Linear::create(up), second = Linear::create(down);
-        if (!first) return first.status();
-        if (!second) return second.status();
+        if (Status status = first_error({{"up", first.status()}, {"down", second.status()}}); !status) return status;
+        if (second->in() != first->out())
+            return Status{ATTUNE_INVALID_ARGUMENT,
+                          "down takes " + std::to_string(second->in()) + " channels; up gives " + std::to_string(first->out())};
         return FeedForward{std::move(*first), std::move(*second)};
     }
     /** y = down(up(x)) + residual. */
     Status run(const TensorView &x, const TensorView &residual, const TensorView &y, BlockMemory &memory, attune_call *call) const {
         const TensorView hidden = memory.like(x, up.out(), 1);
+        if (!hidden.data) return no_memory();
         const Status status = up.run(x, hidden, nullptr, call);
         return status ? down.run(hidden, y, &residual, call) : status;
     }
@@ -150,8 +174,7 @@ inline Status check_ends(const TensorView &x, const TensorView &y, attune_type d
     if (y.rank != x.rank) return wrong("rank", y.rank, x.rank);
     for (int32_t axis = 0; axis < x.rank; axis++)
         if (y.extent[axis] != x.extent[axis]) return wrong("extent[" + std::to_string(axis) + "]", y.extent[axis], x.extent[axis]);
-    if (!state.data) return {ATTUNE_OUT_OF_MEMORY, "there is no memory for the tokens between a block's layers"};
-    return {};
+    return state.data ? Status() : no_memory();
 }
 
 /** What a decoder attends to: of x's rank and batch. */
@@ -182,6 +205,7 @@ inline Status attend(const MultiHeadAttention &attention, const TensorView &x, c
 template <typename Layer> Status sublayer(const TensorView &x, const TensorView &y, const LayerNorm &norm, bool norm_first,
                                           BlockMemory &memory, attune_call *call, const Layer &layer) {
     const TensorView between = memory.like(x, x.extent[x.rank - 1], 0);
+    if (!between.data) return no_memory();
     const Status status = norm_first ? norm.run(x, between, call) : layer(x, x, between);
     if (!status) return status;
     return norm_first ? layer(between, x, y) : norm.run(between, y, call);
@@ -197,10 +221,16 @@ public:
         auto feed_forward = block::FeedForward::create(desc.feed_forward, desc.attention.dtype);
         auto attention_norm = LayerNorm::create(desc.attention_norm);
         auto feed_forward_norm = LayerNorm::create(desc.feed_forward_norm);
-        const Status status = block::first_error({{"attention", attention.status()},
-                                                  {"feed_forward", feed_forward.status()},
-                                                  {"attention_norm", attention_norm.status()},
-                                                  {"feed_forward_norm", feed_forward_norm.status()}});
+        Status status = block::first_error({{"attention", attention.status()},
+                                            {"feed_forward", feed_forward.status()},
+                                            {"attention_norm", attention_norm.status()},
+                                            {"feed_forward_norm", feed_forward_norm.status()}});
+        if (!status) return status;
+        status = block::check_widths(attention->out(), {{"attention's input", block::query_channels(desc.attention, *attention)},
+                                                        {"feed_forward's input", feed_forward->up.in()},
+                                                        {"feed_forward's output", feed_forward->down.out()},
+                                                        {"attention_norm", attention_norm->channels()},
+                                                        {"feed_forward_norm", feed_forward_norm->channels()}});
         if (!status) return status;
         return EncoderBlock{desc.attention.dtype,       std::move(*attention),         std::move(*feed_forward),
                             std::move(*attention_norm), std::move(*feed_forward_norm), desc.norm_first};
@@ -244,15 +274,24 @@ public:
         auto cross_norm = LayerNorm::create(desc.cross_norm);
         auto feed_forward_norm = LayerNorm::create(desc.feed_forward_norm);
         if (desc.cross_attention.dtype != desc.self_attention.dtype)
-            return Status{ATTUNE_INVALID_ARGUMENT, "cross_attention.dtype is " + std::to_string(desc.cross_attention.dtype) +
-                                                       "; it must be " + std::to_string(desc.self_attention.dtype) +
+            return Status{ATTUNE_INVALID_ARGUMENT, "cross_attention.dtype is " + std::string(attune_type_name(desc.cross_attention.dtype)) +
+                                                       "; it must be " + attune_type_name(desc.self_attention.dtype) +
                                                        ", as self_attention.dtype"};
-        const Status status = block::first_error({{"self_attention", self.status()},
-                                                  {"cross_attention", cross.status()},
-                                                  {"feed_forward", feed_forward.status()},
-                                                  {"self_norm", self_norm.status()},
-                                                  {"cross_norm", cross_norm.status()},
-                                                  {"feed_forward_norm", feed_forward_norm.status()}});
+        Status status = block::first_error({{"self_attention", self.status()},
+                                            {"cross_attention", cross.status()},
+                                            {"feed_forward", feed_forward.status()},
+                                            {"self_norm", self_norm.status()},
+                                            {"cross_norm", cross_norm.status()},
+                                            {"feed_forward_norm", feed_forward_norm.status()}});
+        if (!status) return status;
+        status = block::check_widths(self->out(), {{"self_attention's input", block::query_channels(desc.self_attention, *self)},
+                                                   {"cross_attention's input", block::query_channels(desc.cross_attention, *cross)},
+                                                   {"cross_attention's output", cross->out()},
+                                                   {"feed_forward's input", feed_forward->up.in()},
+                                                   {"feed_forward's output", feed_forward->down.out()},
+                                                   {"self_norm", self_norm->channels()},
+                                                   {"cross_norm", cross_norm->channels()},
+                                                   {"feed_forward_norm", feed_forward_norm->channels()}});
         if (!status) return status;
         return DecoderBlock(desc.self_attention.dtype, std::move(*self), std::move(*cross), std::move(*feed_forward),
                             {std::move(*self_norm), std::move(*cross_norm), std::move(*feed_forward_norm)}, desc.norm_first);

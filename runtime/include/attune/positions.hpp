@@ -1,6 +1,7 @@
 // Positions added to the input of a transformer, with a greatest length and dropout.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -47,6 +48,16 @@ inline void drop(float *y, int64_t batch, int64_t tokens, int64_t channels, floa
     }
 }
 
+/** Whether elements lie one after the other; the stride of an axis of one element doesn't count. */
+inline bool is_packed(const TensorView &y) {
+    int64_t next = 1;
+    for (int32_t axis = y.rank - 1; axis >= 0; axis--) {
+        if (y.extent[axis] > 1 && y.stride[axis] != next) return false;
+        if (__builtin_mul_overflow(next, std::max<int64_t>(y.extent[axis], 1), &next)) return false;
+    }
+    return true;
+}
+
 } // namespace block
 
 /** y = dropout(x + position); [B, N, C] or [N, C], as attune_add_positions takes them; with dropout f32, on the CPU, y contiguous. y may be
@@ -58,7 +69,7 @@ inline Status add_input_positions(const TensorView &x, const TensorView &y, cons
     const int64_t tokens = x.extent[x.rank - 2];
     int64_t end = 0;
     const bool overflows = __builtin_add_overflow(positions.offset, tokens, &end);
-    if (positions.max_length > 0 && (overflows || end > positions.max_length))
+    if (positions.max_length > 0 && (overflows || positions.offset < 0 || end > positions.max_length))
         return {ATTUNE_INVALID_ARGUMENT, "x has " + std::to_string(tokens) + " tokens from position " + std::to_string(positions.offset) +
                                              "; max_length is " + std::to_string(positions.max_length)};
     if (!(positions.dropout >= 0 && positions.dropout < 1))
@@ -66,12 +77,10 @@ inline Status add_input_positions(const TensorView &x, const TensorView &y, cons
     AddPositionsOptions options;
     options.table = positions.table, options.offset = positions.offset;
     const int64_t channels = x.extent[x.rank - 1];
-    const bool packed = y.rank == x.rank && y.stride[y.rank - 1] == 1 && y.stride[y.rank - 2] == channels &&
-                        (y.rank == 2 || y.stride[0] == tokens * channels);
     if (positions.dropout > 0 && (y.type != ATTUNE_F32 || y.device != ATTUNE_CPU))
-        return {ATTUNE_UNSUPPORTED, "y.type is " + std::to_string(y.type) + " and y.device " + std::to_string(y.device) +
-                                        "; for dropout they must be ATTUNE_F32 (1) and ATTUNE_CPU (0)"};
-    if (positions.dropout > 0 && !packed)
+        return {ATTUNE_UNSUPPORTED, "y.type is " + std::string(attune_type_name(y.type)) + " and y.device " + attune_device_name(y.device) +
+                                        "; for dropout they must be f32 and cpu"};
+    if (positions.dropout > 0 && (y.rank != x.rank || !block::is_packed(y)))
         return {ATTUNE_INVALID_ARGUMENT, "y has gaps between its rows; for dropout it must be contiguous"};
     const Status status = add_positions(x, y, options, call);
     if (status && positions.dropout > 0)

@@ -1,4 +1,4 @@
-// What softmax and the positional encodings share.
+// What the calls beside attention share: how their kernels are found, and checks of their arguments.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 namespace attune::runtime {
 
 /** The prebuilt kernel of an operation for tensors of `type`; `schedule` may be nullptr. */
-Status find_elementwise(const char *operation, const char *schedule, const attune_kernel *&kernel, attune_type type = ATTUNE_F32);
+Status find_function_kernel(const char *operation, const char *schedule, const attune_kernel *&kernel, attune_type type = ATTUNE_F32);
 
 /** The same for tensors on `device`. Kernels of ATTUNE_CUDA launch on the GPU found here, which becomes the call's. */
-Status find_elementwise(const char *operation, const char *schedule, attune_device device, Call &call, const attune_kernel *&kernel,
-                        attune_type type = ATTUNE_F32);
+Status find_function_kernel(const char *operation, const char *schedule, attune_device device, Call &call, const attune_kernel *&kernel,
+                            attune_type type = ATTUNE_F32);
 
 /** Checks x and y: of `type`, the same shape, y apart from x or x itself; innermost stride 1 unless `any_strides`; both
  * on `device`. */

@@ -1,4 +1,4 @@
-#include "elementwise.h"
+#include "function_kernel.h"
 
 #include <cmath>
 
@@ -10,14 +10,14 @@
 
 namespace attune::runtime {
 
-Status find_elementwise(const char *operation, const char *schedule, const attune_kernel *&kernel, attune_type type) {
+Status find_function_kernel(const char *operation, const char *schedule, const attune_kernel *&kernel, attune_type type) {
     ATTUNE_TRY(check_cpu_setting());
     return find_kernel({operation, schedule ? schedule : "vectorized", type}, kernel);
 }
 
-Status find_elementwise(const char *operation, const char *schedule, attune_device device, Call &call, const attune_kernel *&kernel,
-                        attune_type type) {
-    if (device != ATTUNE_CUDA) return find_elementwise(operation, schedule, kernel, type);
+Status find_function_kernel(const char *operation, const char *schedule, attune_device device, Call &call, const attune_kernel *&kernel,
+                            attune_type type) {
+    if (device != ATTUNE_CUDA) return find_function_kernel(operation, schedule, kernel, type);
     CudaDevice gpu;
     ATTUNE_TRY(find_cuda_device(gpu));
     use_device(gpu, call);
@@ -30,8 +30,7 @@ Status check_pair(const attune_tensor &x, const attune_tensor &y, int32_t min_ra
                   attune_device device, attune_type type) {
     ATTUNE_TRY(check_tensor(x, {"x", type, min_rank, max_rank, Role::input, !any_strides, device}));
     ATTUNE_TRY(check_tensor(y, {"y", type, x.rank, x.rank, Role::output, !any_strides, device}));
-    for (int32_t i = 0; i < x.rank; ++i)
-        ATTUNE_REQUIRE(y.extent[i] == x.extent[i], "y.extent[{}] is {}; it must be {}, as in x", i, y.extent[i], x.extent[i]);
+    ATTUNE_TRY(check_same_extents(y, "y", x, "x", x.rank));
     ATTUNE_REQUIRE(same_view(x, y) || !may_overlap(y, x), "y overlaps x in memory; it must be apart from x, or x itself");
     return {};
 }
