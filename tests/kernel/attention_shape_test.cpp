@@ -18,7 +18,7 @@ TEST_P(AttentionShapes, AroundTheTiles) {
 }
 
 TEST_P(AttentionShapes, AroundLargeTiles) {
-    if (is_reference(kernel())) return; // its loops have no tile
+    if (is_reference(kernel())) GTEST_SKIP() << "its loops have no tile";
     for (auto [queries, keys] : {std::pair<int64_t, int64_t>{383, 33}, {384, 385}, {33, 767}, {13, 768}, {769, 25}, {385, 769}})
         expect_right_and_accurate(shape(queries, keys, 1, 1, 1));
 }

@@ -44,7 +44,7 @@ TEST_P(AttentionTypes, AroundTheTiles) {
 
 /** Pairs of bf16 leave channels over at most of these. One row a key, and several. */
 TEST_P(AttentionTypes, DecodingOfAnyWidth) {
-    if (std::string_view(kernel().schedule) != "decode" || kernel().head_dim != 0) return;
+    if (std::string_view(kernel().schedule) != "decode" || kernel().head_dim != 0) GTEST_SKIP() << "of decoding any width";
     for (int64_t dim : {1, 16, 31, 32, 33, 47, 48, 63, 65, 72, 80, 96, 112, 129, 160, 192, 256, 576})
         for (auto [queries, heads] : {std::pair<int64_t, int64_t>{1, 2}, {3, 4}}) {
             const int64_t value_dim = dim == 576 ? 512 : dim;
@@ -56,7 +56,7 @@ TEST_P(AttentionTypes, DecodingOfAnyWidth) {
 
 /** Of one row and of several, whose chunks may be of other lengths: 4096 and 1024 keys where pairs of bf16 are multiplied. */
 TEST_P(AttentionTypes, DecodingOfManyChunks) {
-    if (std::string_view(kernel().schedule) != "decode") return;
+    if (std::string_view(kernel().schedule) != "decode") GTEST_SKIP() << "of decoding alone";
     for (int64_t keys : {4095, 4096, 4097, 8250})
         for (auto [queries, heads] : {std::pair<int64_t, int64_t>{1, 2}, {1, 4}, {3, 2}}) {
             AttentionProblem p = rounded(problem(queries, keys, 1, heads, 2));
@@ -68,7 +68,7 @@ TEST_P(AttentionTypes, DecodingOfManyChunks) {
 
 /** Rows of which some are multiplied by tiles: fewer than these, a tile of 16, and more; and keys around panels of 16, and chunks. */
 TEST_P(AttentionTypes, DecodingOfManyRows) {
-    if (std::string_view(kernel().schedule) != "decode") return;
+    if (std::string_view(kernel().schedule) != "decode") GTEST_SKIP() << "of decoding alone";
     for (int64_t keys : {1, 15, 16, 17, 32, 33, 63, 64, 65, 129, 1023, 1024, 1025, 2100})
         for (auto [queries, heads, key_heads] :
              {std::tuple<int64_t, int64_t, int64_t>{1, 4, 1}, {1, 10, 2}, {1, 8, 1}, {1, 16, 1}, {1, 17, 1}, {5, 8, 1}}) {
@@ -85,7 +85,7 @@ TEST_P(AttentionTypes, DecodingOfManyRows) {
 
 /** Of each row its own keys are masked, and hold what isn't finite, beside others that count. */
 TEST_P(AttentionTypes, DecodingOfManyRowsOverWhatIsMaskedChangesNoBit) {
-    if (std::string_view(kernel().schedule) != "decode") return;
+    if (std::string_view(kernel().schedule) != "decode") GTEST_SKIP() << "of decoding alone";
     for (auto [heads, key_heads] : {std::pair<int64_t, int64_t>{5, 1}, {16, 1}, {40, 2}}) {
         AttentionProblem p =
             rounded(normal_problem({2, heads, key_heads, 1, 97, head_dim_or(kernel(), 192), head_dim_or(kernel(), 128)}, random));

@@ -203,7 +203,7 @@ TEST_P(AxisTest, TemperaturesAsExtremeAsTheNumbers) {
 }
 
 TEST_P(AxisTest, InPlace) {
-    if (reduces()) return;
+    if (reduces()) GTEST_SKIP() << "what is reduced has one element a row";
     for (int axis = 0; axis < 3; axis++)
         for (bool masked : {false, true}) {
             AxisProblem p = problem({5, 37, 67}, axis);
