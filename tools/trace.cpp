@@ -1,5 +1,6 @@
 // `attune trace`: what a model attends to in a text, as a page.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -33,11 +34,19 @@ std::vector<uint8_t> allowed_cells(const std::string &mask, int64_t count) {
     return allowed;
 }
 
+/** The last part of a path, whether or not a slash follows it. */
+std::string name_of_folder(const std::string &path) {
+    const std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
+    return (normal.has_filename() ? normal : normal.parent_path()).filename().string();
+}
+
 /** Appends [heads, N, N] to the trace, of weights [1, heads, N, M] of a cache with room for M >= N. */
 void add_layer(Trace &trace, const TensorView &weights) {
     const int64_t heads = weights.extent[1], count = weights.extent[2], capacity = weights.extent[3];
     for (int64_t row = 0; row < heads * count; ++row) {
         const float *from = static_cast<const float *>(weights.data) + row * capacity;
+        if (std::any_of(from, from + count, [](float weight) { return std::isnan(weight); }))
+            bad_argument("the model's weights of attention are no numbers in layer {}", trace.layers);
         trace.weights.insert(trace.weights.end(), from, from + count);
     }
     trace.layers += 1, trace.heads = heads;
@@ -51,7 +60,7 @@ Trace make_trace(const TraceOptions &options) {
     gpt::Decoder decoder(gpt::load_network(gpt::Checkpoint(options.folder), ATTUNE_F32), static_cast<int32_t>(options.threads));
     const auto count = static_cast<int64_t>(tokens.size());
     Trace trace;
-    trace.title = fmt::format("{}: {}", std::filesystem::path(options.folder).filename().string(), shown_text(options.prompt));
+    trace.title = fmt::format("{}: {}", shown_text(name_of_folder(options.folder)), shown_text(options.prompt));
     trace.mask = decoder.shape().mask, trace.allowed = allowed_cells(trace.mask, count);
     for (int32_t token : tokens)
         trace.tokens.push_back(shown_token(tokenizer.piece(token).empty() ? fmt::format("#{}", token) : tokenizer.piece(token)));

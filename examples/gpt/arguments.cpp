@@ -20,15 +20,15 @@ const char *const usage = "Usage: gpt FOLDER [OPTION VALUE]...\n"
                           "  --dtype TYPE      f32 or bf16: of weights, activations and cache (f32)\n"
                           "  --threads N       0: every CPU (0)\n";
 
-namespace {
-
-int64_t integer(std::string_view option, const std::string &value, int64_t least, int64_t most) {
+int64_t whole_number(std::string_view option, const std::string &value, int64_t least, int64_t most) {
     int64_t number = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
     const bool right = error == std::errc() && end == value.data() + value.size() && number >= least && number <= most;
     require(right, "{} is \"{}\"; it must be a whole number, {} to {}", option, value, least, most);
     return number;
 }
+
+namespace {
 
 double real(std::string_view option, const std::string &value) {
     char *end = nullptr;
@@ -47,21 +47,21 @@ void set(Arguments &arguments, std::string_view option, const std::string &value
     if (option == "--prompt")
         arguments.prompts.push_back(value);
     else if (option == "--tokens")
-        generation.tokens = integer(option, value, 0, INT32_MAX);
+        generation.tokens = whole_number(option, value, 0, INT32_MAX);
     else if (option == "--texts")
-        generation.texts = integer(option, value, 1, 1024);
+        generation.texts = whole_number(option, value, 1, 1024);
     else if (option == "--temperature")
         generation.sampling.temperature = real(option, value);
     else if (option == "--top-k")
-        generation.sampling.top_k = static_cast<int32_t>(integer(option, value, 0, INT32_MAX));
+        generation.sampling.top_k = static_cast<int32_t>(whole_number(option, value, 0, INT32_MAX));
     else if (option == "--top-p")
         generation.sampling.top_p = real(option, value);
     else if (option == "--seed")
-        generation.sampling.seed = static_cast<uint64_t>(integer(option, value, 0, INT64_MAX));
+        generation.sampling.seed = static_cast<uint64_t>(whole_number(option, value, 0, INT64_MAX));
     else if (option == "--dtype")
         arguments.dtype = type_of(option, value);
     else if (option == "--threads")
-        arguments.threads = static_cast<int32_t>(integer(option, value, 0, 1024));
+        arguments.threads = static_cast<int32_t>(whole_number(option, value, 0, 1024));
     else
         fail("{} is no option; gpt --help lists them", option);
 }

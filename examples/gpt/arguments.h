@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "generator.h"
@@ -19,6 +20,9 @@ struct Arguments {
 
 /** Throws an Error for words it doesn't know, and for numbers out of range. */
 Arguments parse_arguments(int argc, const char *const *argv);
+
+/** A whole number from `least` to `most`, or an Error that names the option. */
+int64_t whole_number(std::string_view option, const std::string &value, int64_t least, int64_t most);
 
 extern const char *const usage;
 

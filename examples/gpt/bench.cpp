@@ -12,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "arguments.h"
 #include "bench/machine.h"
 #include "bfloat16.h"
 #include "decoder.h"
@@ -98,7 +99,9 @@ void print_json(const std::string &name, const DecoderShape &shape, int32_t thre
 }
 
 void run(int argc, char **argv) {
-    const auto number = [&](int place, int64_t otherwise) { return argc > place ? std::atoll(argv[place]) : otherwise; };
+    const auto number = [&](int place, int64_t otherwise) {
+        return argc > place ? whole_number(fmt::format("argument {}", place), argv[place], 1, 1 << 24) : otherwise;
+    };
     const int64_t layers = number(2, 16), inner = number(3, 8192), prompt = 1024;
     DecoderShape shape;
     shape.width = number(1, 2048), shape.heads = number(4, 32), shape.kv_heads = number(5, 8), shape.vocabulary = number(6, 32000);
@@ -106,7 +109,7 @@ void run(int argc, char **argv) {
     require(shape.heads > 0 && shape.width % shape.heads == 0, "the width is {}; it must be a multiple of the {} heads", shape.width,
             shape.heads);
     shape.head_dim = shape.width / shape.heads, shape.longest = 2 * prompt, shape.position = "rotary(half, base=500000)";
-    const auto threads = static_cast<int32_t>(number(8, 1));
+    const auto threads = static_cast<int32_t>(std::min<int64_t>(number(8, 1), 1024));
     const bool json = argc > 9 && std::string(argv[9]) == "json";
     attune::bench::FmaPeak peak(threads, shape.dtype);
     const double weights = weights_of(shape, layers, inner);
@@ -162,7 +165,7 @@ int main(int argc, char **argv) {
     try {
         gpt::run(argc, argv);
         return 0;
-    } catch (const gpt::Error &error) {
+    } catch (const std::exception &error) {
         fmt::print(stderr, "gpt_bench: {}\n", error.what());
         return 1;
     }

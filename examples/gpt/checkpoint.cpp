@@ -1,6 +1,6 @@
 #include "checkpoint.h"
 
-#include <set>
+#include <map>
 
 #include <fmt/ranges.h>
 
@@ -10,18 +10,18 @@ namespace gpt {
 
 namespace {
 
-/** The files of a checkpoint in several: each once. */
-std::set<std::string> shards_of(const std::filesystem::path &index) {
+/** Of a checkpoint in several files, which tensors are to be taken from each. */
+std::map<std::string, std::vector<std::string>> shards_of(const std::filesystem::path &index) {
     const nlohmann::json json = read_json(index);
     const auto map = json.find("weight_map");
     require(map != json.end() && map->is_object(), "{} has no object \"weight_map\"", index.string());
-    std::set<std::string> shards;
-    for (const nlohmann::json &shard : *map) {
+    std::map<std::string, std::vector<std::string>> shards;
+    for (const auto &[tensor, shard] : map->items()) {
         require(shard.is_string(), "{}: \"weight_map\" must name a file for each tensor", index.string());
         const auto name = shard.get<std::string>();
         require(std::filesystem::path(name).filename() == name, "{} names the file \"{}\"; it must lie beside the index", index.string(),
                 name);
-        shards.insert(name);
+        shards[name].push_back(tensor);
     }
     return shards;
 }
@@ -30,16 +30,23 @@ std::set<std::string> shards_of(const std::filesystem::path &index) {
 
 Checkpoint::Checkpoint(const std::filesystem::path &folder) : config_(read_json(folder / "config.json")) {
     const std::filesystem::path single = folder / "model.safetensors", index = folder / "model.safetensors.index.json";
-    if (!std::filesystem::exists(single) && std::filesystem::exists(index))
-        for (const std::string &shard : shards_of(index))
-            add(folder / shard);
-    else
-        add(single);
+    if (is_there(single) || !is_there(index)) {
+        tensors_ = parse(single);
+        return;
+    }
+    for (const auto &[shard, names] : shards_of(index)) {
+        const StoredTensors stored = parse(folder / shard);
+        for (const std::string &name : names) {
+            const auto found = stored.find(name);
+            require(found != stored.end(), "{} says that {} has the tensor {}, which it hasn't", index.string(), shard, name);
+            tensors_.insert(*found);
+        }
+    }
 }
 
-void Checkpoint::add(const std::filesystem::path &path) {
+StoredTensors Checkpoint::parse(const std::filesystem::path &path) {
     files_.emplace_back(path);
-    tensors_.merge(parse_safetensors(files_.back().bytes(), path.string()));
+    return parse_safetensors(files_.back().bytes(), path.string());
 }
 
 int64_t Checkpoint::size(const char *name) const {

@@ -12,8 +12,8 @@ namespace gpt {
 
 class Checkpoint {
 public:
-    /** Opens `folder`/model.safetensors, or where there is none the files that `folder`/model.safetensors.index.json names, and
-     * `folder`/config.json. */
+    /** Opens `folder`/model.safetensors, or where there is none each tensor from the file that `folder`/model.safetensors.index.json names
+     * for it, and `folder`/config.json. */
     explicit Checkpoint(const std::filesystem::path &folder);
 
     const nlohmann::json &config() const { return config_; }
@@ -27,7 +27,7 @@ public:
     std::vector<float> read(const std::string &name, const std::vector<int64_t> &shape) const;
 
 private:
-    void add(const std::filesystem::path &path);
+    StoredTensors parse(const std::filesystem::path &path);
 
     nlohmann::json config_;
     std::vector<MappedFile> files_;

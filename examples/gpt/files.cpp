@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <system_error>
 #include <type_traits>
 #include <vector>
 
@@ -16,7 +17,7 @@
 namespace gpt {
 
 MappedFile::MappedFile(const std::filesystem::path &path) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe without a writer would be waited for
     require(descriptor >= 0, "{} can't be opened: {}", path.string(), std::strerror(errno));
     struct stat info {};
     const bool regular = ::fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode);
@@ -32,12 +33,30 @@ MappedFile::~MappedFile() {
     if (data_) ::munmap(const_cast<char *>(data_), size_);
 }
 
+bool is_there(const std::filesystem::path &path) {
+    std::error_code error;
+    const bool there = std::filesystem::exists(path, error);
+    require(there || !error, "{} can't be looked for: {}", path.string(), error.message());
+    return there;
+}
+
+nlohmann::json parse_json(std::string_view text, const NoteJson &note) {
+    constexpr int deepest = 64;
+    bool too_deep = false;
+    const auto look = [&](int depth, nlohmann::json::parse_event_t event, const nlohmann::json &part) {
+        too_deep = too_deep || depth > deepest;
+        if (note) note(depth, event, part);
+        return !too_deep; // what is left out so isn't kept
+    };
+    nlohmann::json json = nlohmann::json::parse(text.begin(), text.end(), look, false);
+    return too_deep ? nlohmann::json(nlohmann::json::value_t::discarded) : json;
+}
+
 std::string read_text(const std::filesystem::path &path) { return std::string(MappedFile(path).bytes()); }
 
 nlohmann::json read_json(const std::filesystem::path &path) {
     const MappedFile file(path);
-    const std::string_view text = file.bytes();
-    nlohmann::json json = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
+    nlohmann::json json = parse_json(file.bytes());
     require(json.is_object(), "{} must hold one JSON object", path.string());
     return json;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -24,7 +25,16 @@ private:
     size_t size_ = 0;
 };
 
+/** Whether there is a file or folder of that name. An Error, naming it, where that can't be found out. */
+bool is_there(const std::filesystem::path &path);
+
 std::string read_text(const std::filesystem::path &path);
+
+/** Sees each part of a JSON text as it is parsed, by nlohmann's parser_callback_t, for instance the keys of an object. */
+using NoteJson = std::function<void(int depth, nlohmann::json::parse_event_t event, const nlohmann::json &part)>;
+
+/** A text as JSON; a discarded value where it is none, or nested deeper than any file of a model: what reads a json's parts recurses. */
+nlohmann::json parse_json(std::string_view text, const NoteJson &note = {});
 
 nlohmann::json read_json(const std::filesystem::path &path);
 

@@ -42,7 +42,7 @@ public:
 private:
     Norm norm(const std::string &name) const {
         return {checkpoint_.read(name + ".weight", {width_}), checkpoint_.read(name + ".bias", {width_}),
-                static_cast<float>(value_or(checkpoint_.config(), "layer_norm_epsilon", 1e-5))};
+                norm_epsilon(checkpoint_, "layer_norm_epsilon", 1e-5)};
     }
 
     attune::Linear linear(const std::string &name, int64_t out, int64_t in, attune_activation activation = ATTUNE_ACTIVATION_NONE) const {

@@ -1,6 +1,7 @@
 #include "layers.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "bfloat16.h"
 #include "error.h"
@@ -61,6 +62,13 @@ Buffer read_table(const Checkpoint &checkpoint, const std::string &name, int64_t
     else
         std::transform(values.begin(), values.end(), static_cast<uint16_t *>(view.data), to_bf16);
     return table;
+}
+
+float norm_epsilon(const Checkpoint &checkpoint, const char *name, double otherwise) {
+    const double epsilon = value_or(checkpoint.config(), name, otherwise);
+    require(epsilon >= 0 && epsilon <= std::numeric_limits<float>::max(), "config.json: \"{}\" is {}; it must be 0 or more, and a float",
+            name, epsilon);
+    return static_cast<float>(epsilon);
 }
 
 attune_activation activation_of(const std::string &name) {

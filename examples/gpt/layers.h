@@ -37,6 +37,9 @@ attune::Linear make_linear(attune_type dtype, const Matrix &weight, attune_activ
 /** The tensor NAME, [rows, columns], in memory as that type: a table whose rows are looked up. */
 Buffer read_table(const Checkpoint &checkpoint, const std::string &name, int64_t rows, int64_t columns, attune_type dtype);
 
+/** What a norm adds to a variance: the number NAME of config.json, 0 or more, or `otherwise`. */
+float norm_epsilon(const Checkpoint &checkpoint, const char *name, double otherwise);
+
 /** By the name that a config.json has for it. */
 attune_activation activation_of(const std::string &name);
 

@@ -13,11 +13,20 @@ template <typename T> T needed(const nlohmann::json &rope, const char *name) {
     return value_or(rope, name, T());
 }
 
+/** What the configuration says of rotary scaling: an object, empty where there is nothing. */
+nlohmann::json rope_of(const nlohmann::json &config) {
+    for (const char *place : {"rope_parameters", "rope_scaling"}) {
+        const auto found = config.find(place);
+        if (found == config.end() || found->is_null()) continue;
+        require(found->is_object(), "config.json: \"{}\" is {}; it must be an object", place, found->dump());
+        return *found;
+    }
+    return nlohmann::json::object();
+}
+
 /** The rotary position, in Attune's language: "rotary(half, base=500000, scaling=llama3(8, 1, 4, 8192))". */
 std::string rotary_text(const nlohmann::json &config) {
-    const nlohmann::json none = nlohmann::json::object();
-    const char *const place = config.contains("rope_parameters") ? "rope_parameters" : "rope_scaling";
-    const nlohmann::json &rope = config.contains(place) && config[place].is_object() ? config[place] : none;
+    const nlohmann::json rope = rope_of(config);
     const double base = value_or(rope, "rope_theta", value_or(config, "rope_theta", 10000.0));
     const auto type = value_or<std::string>(rope, "rope_type", value_or<std::string>(rope, "type", "default"));
     if (type == "default") return fmt::format("rotary(half, base={})", base);
@@ -72,9 +81,7 @@ public:
 
 private:
     Norm norm(const std::string &name) const {
-        return {checkpoint_.read(name + ".weight", {shape_.width}),
-                {},
-                static_cast<float>(value_or(checkpoint_.config(), "rms_norm_eps", 1e-6))};
+        return {checkpoint_.read(name + ".weight", {shape_.width}), {}, norm_epsilon(checkpoint_, "rms_norm_eps", 1e-6)};
     }
 
     Block block(const std::string &name) const {

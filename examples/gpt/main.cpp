@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <new>
+#include <string>
 
 #include "arguments.h"
 #include "error.h"
@@ -55,9 +57,14 @@ void run(const Arguments &arguments) {
     }
 }
 
-int fail_with(const char *sentence) {
-    fmt::print(stderr, "gpt: {}\n", sentence);
+int fail_with(const std::string &sentence) {
+    std::fputs(("gpt: " + sentence + "\n").c_str(), stderr);
     return 1;
+}
+
+/** A full disk behind stdout often shows only when the last bytes are flushed. */
+int finish() {
+    return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 ? 0 : fail_with("standard output could not be written in full");
 }
 
 } // namespace
@@ -70,10 +77,10 @@ int main(int argc, char **argv) {
             std::fputs(gpt::usage, stdout);
         else
             gpt::run(arguments);
-        return 0;
-    } catch (const gpt::Error &error) {
-        return gpt::fail_with(error.what());
+        return gpt::finish();
     } catch (const std::bad_alloc &) {
         return gpt::fail_with("out of memory");
+    } catch (const std::exception &error) { // of a print that failed, too
+        return gpt::fail_with(error.what());
     }
 }

@@ -10,6 +10,7 @@
 
 #include "bfloat16.h"
 #include "error.h"
+#include "files.h"
 
 namespace gpt {
 
@@ -43,12 +44,10 @@ std::string_view header_of(std::string_view bytes, const std::string &file) {
 json entries_of(std::string_view header, const std::string &file) {
     std::set<std::string> names;
     std::optional<std::string> repeated;
-    const auto note_name = [&](int depth, json::parse_event_t event, const json &name) {
+    json entries = parse_json(header, [&](int depth, json::parse_event_t event, const json &name) {
         if (event == json::parse_event_t::key && depth == 1 && !names.insert(name.get<std::string>()).second)
             repeated = name.get<std::string>();
-        return true;
-    };
-    json entries = json::parse(header.begin(), header.end(), note_name, false);
+    });
     require(entries.is_object() && header.front() == '{', "{}: the header isn't a JSON object", file);
     require(!repeated, "{}: the header describes tensor {} twice", file, repeated.value_or(""));
     return entries;

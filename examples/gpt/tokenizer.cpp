@@ -37,8 +37,11 @@ Tokenizer::Tokenizer(TokenizerRules rules) : rules_(std::move(rules)) {
         set(token, piece);
     for (int byte = 0; byte < 256; ++byte)
         if (rules_.bytes[byte] >= 0) set(rules_.bytes[byte], std::string(1, static_cast<char>(byte)));
-    for (const auto &[content, token] : rules_.special)
-        set(token, "");
+    for (const auto &[content, token] : rules_.special) {
+        std::string piece = rules_.hidden.count(token) > 0 ? "" : content;
+        if (!rules_.byte_level) replace_space_signs(piece);
+        set(token, piece);
+    }
 }
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -30,7 +31,8 @@ struct TokenizerRules {
     bool whole_words = false;               // a word that is a token isn't merged from smaller ones
     bool strip_space = false;               // decoding takes one leading space away
     int32_t unknown = -1;                   // for characters without a token; -1: they are left out
-    std::map<std::string, int32_t> special; // written out in a text they are that token, and decode to nothing
+    std::map<std::string, int32_t> special; // written out in a text they are that token
+    std::set<int32_t> hidden;               // of these, those that decode to nothing; others to what they are written as
     std::vector<int32_t> begin;             // before every text
 };
 

@@ -33,12 +33,13 @@ bool replaces_spaces(const json &part) {
            part.value("content", "") == space_sign;
 }
 
-void read_normalizer(const json &file, TokenizerRules &rules) {
+void read_normalizer(const json &file, TokenizerRules &rules, bool &spaces_are_signs) {
     for (const json &part : parts_of(file, "normalizer", "normalizers")) {
         const bool prepends = type_of_part(part) == "Prepend" && part.value("prepend", "") == space_sign;
         require(!rules.byte_level && (prepends || replaces_spaces(part)), "tokenizer.json has the normalizer {}, which isn't known",
                 part.dump());
         if (prepends) rules.space_before = SpaceBefore::always, rules.space_unless_there = false;
+        if (replaces_spaces(part)) spaces_are_signs = true;
     }
 }
 
@@ -49,18 +50,20 @@ void read_metaspace(const json &part, TokenizerRules &rules) {
     rules.space_before = scheme == "never" ? SpaceBefore::nothing : scheme == "first" ? SpaceBefore::first : SpaceBefore::always;
 }
 
-void read_pre_tokenizer(const json &file, TokenizerRules &rules) {
+void read_pre_tokenizer(const json &file, TokenizerRules &rules, bool &spaces_are_signs) {
     rules.pattern = SplitPattern::none;
     for (const json &part : parts_of(file, "pre_tokenizer", "pretokenizers")) {
         const std::string type = type_of_part(part);
         if (type == "ByteLevel") {
             if (value_or(part, "use_regex", true)) rules.pattern = SplitPattern::gpt2;
             if (value_or(part, "add_prefix_space", true)) rules.space_before = SpaceBefore::always;
-        } else if (type == "Split" && part.value("/pattern/Regex"_json_pointer, "") == llama3_pattern) {
+        } else if (type == "Split" && part.value("/pattern/Regex"_json_pointer, "") == llama3_pattern &&
+                   value_or<std::string>(part, "behavior", "") == "Isolated" && !value_or(part, "invert", false)) {
             rules.pattern = SplitPattern::llama3;
         } else {
             require(type == "Metaspace", "tokenizer.json has the pre_tokenizer {}, which isn't known", part.dump());
             read_metaspace(part, rules);
+            spaces_are_signs = true;
         }
     }
 }
@@ -71,7 +74,11 @@ void read_added_tokens(const json &file, TokenizerRules &rules) {
         const auto number = value_or<int32_t>(token, "id", -1);
         require(!content.empty() && number >= 0 && number < most_tokens, "tokenizer.json has the added token {}, which isn't known",
                 token.dump());
+        for (const char *unknown : {"single_word", "lstrip", "rstrip"})
+            require(!value_or(token, unknown, false), "tokenizer.json has the added token {} with \"{}\", which isn't known", content,
+                    unknown);
         rules.special[content] = number;
+        if (value_or(token, "special", true)) rules.hidden.insert(number);
     }
 }
 
@@ -79,9 +86,14 @@ void read_added_tokens(const json &file, TokenizerRules &rules) {
 void read_post_processor(const json &file, TokenizerRules &rules) {
     for (const json &part : parts_of(file, "post_processor", "processors")) {
         if (type_of_part(part) != "TemplateProcessing") continue; // others change no token
+        bool is_text_before = false;
         for (const json &piece : value_or<std::vector<json>>(part, "single", {})) {
-            if (piece.contains("Sequence")) break;
+            if (piece.contains("Sequence")) {
+                is_text_before = true;
+                continue;
+            }
             const auto name = piece.value("/SpecialToken/id"_json_pointer, "");
+            require(!is_text_before, "tokenizer.json puts \"{}\" after texts, which isn't known", name);
             const auto token = rules.special.find(name);
             require(token != rules.special.end(), "tokenizer.json puts \"{}\" before texts, which is no added token", name);
             rules.begin.push_back(token->second);
@@ -105,6 +117,11 @@ void read_model(const json &model, TokenizerRules &rules) {
     rules.whole_words = value_or(model, "ignore_merges", false);
     const auto unknown = value_or<std::string>(model, "unk_token", "");
     if (!unknown.empty()) rules.unknown = token_of(unknown, rules);
+    require(value_or(model, "dropout", 0.0) == 0, "tokenizer.json has a model with dropout, which isn't known");
+    if (rules.byte_level) return;
+    if (!value_or(model, "byte_fallback", false)) rules.bytes.fill(-1);
+    require(unknown.empty() || value_or(model, "fuse_unk", false),
+            "tokenizer.json has a model whose unknown characters are a token each (\"fuse_unk\" is false), which isn't known");
 }
 
 Tokenizer load_json(const std::filesystem::path &path) {
@@ -114,10 +131,12 @@ Tokenizer load_json(const std::filesystem::path &path) {
     rules.byte_level = has_byte_level(file);
     rules.strip_space = !rules.byte_level;
     read_model(file["model"], rules);
-    read_normalizer(file, rules);
-    read_pre_tokenizer(file, rules);
+    bool spaces_are_signs = false;
+    read_normalizer(file, rules, spaces_are_signs);
+    read_pre_tokenizer(file, rules, spaces_are_signs);
     read_added_tokens(file, rules);
     read_post_processor(file, rules);
+    require(rules.byte_level || spaces_are_signs, "tokenizer.json has neither a normalizer nor a pre_tokenizer that replaces spaces");
     return Tokenizer(std::move(rules));
 }
 
@@ -125,10 +144,12 @@ Tokenizer load_gpt2(const std::filesystem::path &folder) {
     TokenizerRules rules;
     add_vocabulary(read_json(folder / "vocab.json"), rules);
     std::istringstream merges(read_text(folder / "merges.txt"));
-    for (std::string line; std::getline(merges, line);)
+    for (std::string line; std::getline(merges, line);) {
+        if (!line.empty() && line.back() == '\r') line.pop_back();
         if (!line.empty() && line.rfind("#version", 0) != 0) add_merge(line, rules);
+    }
     const auto end = rules.vocabulary.find("<|endoftext|>");
-    if (end != rules.vocabulary.end()) rules.special.insert(*end);
+    if (end != rules.vocabulary.end()) rules.special.insert(*end), rules.hidden.insert(end->second);
     return Tokenizer(std::move(rules));
 }
 
@@ -137,7 +158,7 @@ Tokenizer load_gpt2(const std::filesystem::path &folder) {
 Tokenizer Tokenizer::load(const std::filesystem::path &folder) {
     const std::filesystem::path path = folder / "tokenizer.json";
     try {
-        return std::filesystem::exists(path) ? load_json(path) : load_gpt2(folder);
+        return is_there(path) ? load_json(path) : load_gpt2(folder);
     } catch (const json::exception &error) { // a part of another type than in any such file
         fail("the tokenizer in {} can't be read: {}", folder.string(), error.what());
     }

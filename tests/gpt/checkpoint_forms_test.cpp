@@ -100,6 +100,9 @@ TEST(CheckpointForms, OthersAreRefusedBySentence) {
     EXPECT_EQ(refused("mistral_window", "rope_scaling", {{"rope_type", "linear"}}), "config.json has a rotary scaling without \"factor\"");
     EXPECT_EQ(refused("mistral_window", "rope_scaling", {{"type", "llama3"}, {"factor", 8}, {"low_freq_factor", 1}}),
               "config.json has a rotary scaling without \"high_freq_factor\"");
+    EXPECT_EQ(refused("mistral_window", "rope_scaling", "llama3"), "config.json: \"rope_scaling\" is \"llama3\"; it must be an object");
+    EXPECT_EQ(refused("mistral_window", "rms_norm_eps", 1e300),
+              "config.json: \"rms_norm_eps\" is 1e+300; it must be 0 or more, and a float");
     EXPECT_EQ(refused("mistral_window", "hidden_act", "tanh"),
               "config.json has the activation \"tanh\"; it must be gelu, gelu_new, gelu_pytorch_tanh, silu, swish or relu");
     EXPECT_EQ(refused("mistral_window", "num_key_value_heads", 3),

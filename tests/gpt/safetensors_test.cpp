@@ -8,7 +8,10 @@
 #include <limits>
 #include <random>
 
+#include <sys/stat.h>
+
 #include "gpt/checkpoint.h"
+#include "gpt/files.h"
 #include "gpt/safetensors.h"
 #include "thrown.h"
 
@@ -184,6 +187,36 @@ TEST_F(CheckpointFolder, ShardsAreReadByTheirIndex) {
     EXPECT_EQ(thrown([&] { checkpoint.size("n_embd"); }), "\"n_embd\" is \"wide\"; it must be a whole number of 64 bits");
     EXPECT_EQ(thrown([&] { checkpoint.size("n_inner"); }), "\"n_inner\" is 4.5; it must be a whole number of 64 bits");
     EXPECT_EQ(thrown([&] { checkpoint.size("n_ctx"); }), "\"n_ctx\" is 18446744073709551615; it must be a whole number of 64 bits");
+}
+
+TEST_F(CheckpointFolder, EachTensorIsOfTheShardThatTheIndexNames) {
+    write("config.json", "{}");
+    write("model.safetensors.index.json", R"({"weight_map": {"a": "two.safetensors", "b": "one.safetensors"}})");
+    write("one.safetensors",
+          file_of("{" + entry("a", "F32", "[1]", 4, 8) + "," + entry("b", "F32", "[1]", 0, 4) + "}", float_bytes)); // a stale a
+    write("two.safetensors", file_of("{" + entry("a", "F32", "[2]", 0, 8) + "}", float_bytes));
+    EXPECT_EQ(Checkpoint(folder).read("a", {2}), (std::vector<float>{1, -10}));
+    write("two.safetensors", file_of("{" + entry("c", "F32", "[2]", 0, 8) + "}", float_bytes));
+    EXPECT_EQ(thrown([&] { Checkpoint{folder}; }),
+              (folder / "model.safetensors.index.json").string() + " says that two.safetensors has the tensor a, which it hasn't");
+}
+
+// What looks through a json's parts, or writes them, calls itself for each level.
+TEST_F(CheckpointFolder, NoJsonIsReadHoweverDeep) {
+    const std::string deep = std::string(200000, '[') + std::string(200000, ']');
+    write("config.json", "{\"hidden_size\": " + deep + "}");
+    EXPECT_EQ(thrown([&] { Checkpoint{folder}; }), (folder / "config.json").string() + " must hold one JSON object");
+    write("config.json", "{}");
+    write("model.safetensors", file_of("{\"a\": {\"dtype\": \"F32\", \"shape\": " + deep + ", \"data_offsets\": [0, 8]}}", float_bytes));
+    EXPECT_EQ(thrown([&] { Checkpoint{folder}; }), (folder / "model.safetensors").string() + ": the header isn't a JSON object");
+}
+
+TEST_F(CheckpointFolder, PathsThatCannotBeLookedForAreNamed) {
+    write("config.json", "{}");
+    ASSERT_EQ(::mkfifo((folder / "model.safetensors").c_str(), 0600), 0); // without a writer
+    EXPECT_EQ(thrown([&] { Checkpoint{folder}; }), (folder / "model.safetensors").string() + " must be a regular file");
+    const std::string name(300, 'x');
+    EXPECT_EQ(thrown([&] { is_there(name); }), name + " can't be looked for: File name too long");
 }
 
 TEST_F(CheckpointFolder, OneFileComesBeforeAnIndex) {

@@ -1,9 +1,11 @@
 // Tokenizers against the tokens that the families' own library gives: golden/tokenizer_cases.json.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <random>
 #include <sstream>
 
@@ -62,6 +64,38 @@ TEST(Tokenizer, BytesThatAreNoUtf8ComeBack) {
         const std::string bytes = "a\xff\x80 \xe2\x96z";
         EXPECT_EQ(tokenizer.decode(tokenizer.encode(bytes)), bytes) << name;
     }
+}
+
+/** llama-tiny's tokenizer.json with one part changed. */
+Tokenizer changed(const std::function<void(nlohmann::json &)> &change) {
+    nlohmann::json file = read_json(std::filesystem::path(MODELS_FOLDER) / "llama-tiny" / "tokenizer.json");
+    change(file);
+    const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "attune_changed_tokenizer";
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "tokenizer.json") << file;
+    Tokenizer tokenizer = Tokenizer::load(folder);
+    std::filesystem::remove_all(folder);
+    return tokenizer;
+}
+
+TEST(Tokenizer, AddedTokensThatAreNotSpecialDecodeToWhatTheyAre) {
+    for (const bool special : {false, true}) {
+        const Tokenizer tokenizer = changed([&](nlohmann::json &file) {
+            file["added_tokens"].push_back({{"id", 5000}, {"content", "attune"}, {"special", special}});
+        });
+        const std::vector<int32_t> tokens = tokenizer.encode("we attune it");
+        EXPECT_NE(std::find(tokens.begin(), tokens.end(), 5000), tokens.end());
+        EXPECT_EQ(tokenizer.decode(tokens).find("attune") != std::string::npos, !special);
+    }
+}
+
+TEST(Tokenizer, BytesStandInForCharactersOnlyWhereTheModelSaysSo) {
+    const std::string rare = "\u4e16";
+    const auto tokens_of = [&](bool falls_back) {
+        return changed([&](nlohmann::json &file) { file["model"]["byte_fallback"] = falls_back, file["model"]["fuse_unk"] = true; })
+            .encode(rare);
+    };
+    EXPECT_EQ(tokens_of(true).size(), tokens_of(false).size() + 2); // three bytes, or one unknown character
 }
 
 TEST(Tokenizer, PiecesOfNoTokenAreEmpty) {
@@ -138,6 +172,20 @@ const BadTokenizer bad_tokenizers[] = {
      "which isn't known"},
     {"NumberPast32Bits", R"({"added_tokens": [{"id": 4294967301, "content": "a"}], "model": {"type": "BPE", "vocab": {}, "merges": []}})",
      "\"id\" is 4294967301; it must be a whole number of 32 bits"},
+    {"SpacesStay", R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})",
+     "neither a normalizer nor a pre_tokenizer that replaces"},
+    {"Dropout", R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": [], "dropout": 0.1}})", "a model with dropout"},
+    {"UnknownsApart", R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": [], "unk_token": "a"}})", "\"fuse_unk\" is false"},
+    {"StrippedToken",
+     R"({"added_tokens": [{"id": 0, "content": "a", "lstrip": true}], "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})",
+     "the added token a with \"lstrip\""},
+    {"TokenAfterTexts",
+     R"({"added_tokens": [{"id": 0, "content": "a"}], "post_processor": {"type": "TemplateProcessing",
+         "single": [{"Sequence": {"id": "A"}}, {"SpecialToken": {"id": "a"}}]}, "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})",
+     "puts \"a\" after texts"},
+    {"MergedPattern",
+     R"({"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "x"}, "behavior": "Removed"}, "model": {"type": "BPE", "vocab": {}, "merges": []}})",
+     "which isn't known"},
     {"WrongTypeOfPart", R"({"model": {"type": "BPE", "vocab": {}, "merges": [], "ignore_merges": 3}})", "\"ignore_merges\" is 3"},
 };
 INSTANTIATE_TEST_SUITE_P(Files, BadTokenizers, ::testing::ValuesIn(bad_tokenizers),
