@@ -44,7 +44,13 @@ Arena::~Arena() {
 }
 
 Arena::Block *Arena::make_block(size_t index) noexcept {
-    void *memory = std::aligned_alloc(alignment, sizeof(Block) + size_of_class(index) + alignment);
+    const size_t bytes = sizeof(Block) + size_of_class(index) + alignment;
+    void *memory = std::aligned_alloc(alignment, bytes);
+    if (!memory) { // what is kept for other sizes may be enough
+        for (size_t i = 0; i < block_classes; ++i)
+            drop(i);
+        memory = std::aligned_alloc(alignment, bytes);
+    }
     if (!memory) return nullptr;
     allocation_count.fetch_add(1, std::memory_order_relaxed);
     ++blocks_[index];

@@ -48,7 +48,8 @@ public:
           pages_(call), lse_scratch_(call) {}
 
     Status run() {
-        // Everything that can fail here comes before the first byte that is written to the cache or an output.
+        // All that is refused comes before the first byte that is written to the cache or an output. After that only a kernel can fail, for
+        // want of memory or of threads.
         ATTUNE_TRY(integers_.fill(plan_, args_, s_));
         ATTUNE_TRY(place_lse());
         ATTUNE_TRY(masks_.fill(plan_, args_, s_));

@@ -162,12 +162,15 @@ extern "C" attune_status attune_cuda_status(void) {
 }
 
 extern "C" const char *attune_cuda_device_name(void) {
+    thread_local char name[256]; // needs no memory, and nothing when its thread ends: see error.cpp
+    name[0] = '\0';
     try {
-        thread_local std::string name;
         CudaDevice device;
-        name = find_cuda_device(device).ok() ? describe(device) : "";
-        return name.c_str();
+        if (!find_cuda_device(device).ok()) return name;
+        const std::string described = describe(device);
+        name[described.copy(name, sizeof(name) - 1)] = '\0';
     } catch (...) {
-        return "";
+        name[0] = '\0';
     }
+    return name;
 }

@@ -76,10 +76,10 @@ Status load(CudaDriver &driver) {
 void *cuda_symbol(const char *name) { return open_library() ? dlsym(open_library(), name) : nullptr; }
 
 Status load_cuda_driver(const CudaDriver *&driver) {
-    static const Loaded loaded = [] {
-        Loaded made;
-        made.status = load(made.driver);
-        return made;
+    static const Loaded &loaded = []() -> const Loaded & { // never destroyed: calls may run while the process exits
+        auto *made = new Loaded;
+        made->status = load(made->driver);
+        return *made;
     }();
     if (loaded.status.ok()) driver = &loaded.driver;
     return loaded.status;

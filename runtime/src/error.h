@@ -12,7 +12,7 @@ namespace attune::runtime {
 attune_status report(const Status &status) noexcept;
 
 /** Keeps a sentence that needs no memory. */
-attune_status report_fixed(attune_status code, const char *sentence) noexcept;
+attune_status report_fixed(attune_status code, const char *text) noexcept;
 
 /** Runs `body`, which returns a Status; no exception leaves. */
 template <typename Body> attune_status guarded(Body &&body) noexcept {

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <mutex>
 
+#include <xmmintrin.h>
+
 #include "call.h"
 #include "cpu.h"
 #include "cuda_hooks.h"
@@ -44,11 +46,25 @@ struct Loop {
     halide_task_t task;
     int min;
     uint8_t *closure;
+    unsigned arithmetic; // the caller's, of which tasks are: how numbers are rounded, and denormal ones taken
+};
+
+/** A thread's arithmetic is another's while this lives. */
+class Arithmetic {
+public:
+    explicit Arithmetic(unsigned wanted) : before_(_mm_getcsr()) { _mm_setcsr(wanted); }
+    ~Arithmetic() { _mm_setcsr(before_); }
+    Arithmetic(const Arithmetic &) = delete;
+    Arithmetic &operator=(const Arithmetic &) = delete;
+
+private:
+    const unsigned before_;
 };
 
 int run_iteration(void *closure, int32_t index) {
     const Loop &loop = *static_cast<const Loop *>(closure);
     InsideTask inside;
+    const Arithmetic as_callers(loop.arithmetic);
     TaskScope scope(*context_of(loop.user_context)->workspace);
     return loop.task(loop.user_context, loop.min + index, loop.closure);
 }
@@ -62,7 +78,7 @@ int run_inline(const Loop &loop, int count) {
 int do_par_for(void *user_context, halide_task_t task, int min, int count, uint8_t *closure) {
     if (!user_context) return originals.do_par_for(user_context, task, min, count, closure);
     const CallContext &context = *context_of(user_context);
-    Loop loop = {user_context, task, min, closure};
+    Loop loop = {user_context, task, min, closure, _mm_getcsr()};
     // Inside another loop's task the threads are busy, and a caller's pool might wait for itself.
     if (inside_task() || count <= 1 || (!context.parallel_for && context.threads <= 1)) return run_inline(loop, count);
     context.workspace->begin_loop(std::min(count, context.threads));

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <utility>
 
 #include "error.h"
 #include "kv_cache.h"
@@ -56,10 +57,9 @@ void KvCache::copy_tokens(int32_t from, int32_t to, int64_t tokens) {
                         static_cast<size_t>(tokens * pool.token_bytes));
 }
 
-/** Pages for new tokens, the first of them the sequence's alone. There are enough. */
+/** Pages for new tokens, the first of them the sequence's alone. There are enough, and room to list them. */
 void KvCache::extend(Sequence &sequence, int64_t new_tokens) {
     const int64_t kept = sequence.length % page_tokens_;
-    sequence.pages.reserve(static_cast<size_t>(pages_for(sequence.length + new_tokens))); // so that no page that is taken can be lost
     if (kept > 0 && new_tokens > 0) {
         int32_t &page = sequence.pages[static_cast<size_t>(sequence.length / page_tokens_)];
         if (int32_t &readers = readers_[static_cast<size_t>(page)]; readers > 1) {
@@ -99,9 +99,16 @@ Status KvCache::begin(const int64_t *sequences, int64_t count, int64_t new_token
     if (needed > available)
         return fail(ATTUNE_OUT_OF_MEMORY, "the cache has {} free pages of {} tokens; {} sequences with {} new tokens each need {}",
                     available, page_tokens_, count, new_tokens, needed);
+    // All memory first: the batch before this one is dropped only by one that succeeds.
+    std::vector<int64_t> batch(sequences, sequences + count);
+    std::vector<int32_t> lengths, table(static_cast<size_t>(count * columns), no_page);
+    lengths.reserve(batch.size());
+    for (int64_t number : batch) {
+        Sequence &sequence = sequences_[static_cast<size_t>(number)];
+        sequence.pages.reserve(static_cast<size_t>(pages_for(sequence.length + new_tokens)));
+    }
     drop_batch();
-    batch_.assign(sequences, sequences + count), new_tokens_ = new_tokens;
-    lengths_.clear(), table_.assign(static_cast<size_t>(count * columns), no_page);
+    batch_ = std::move(batch), lengths_ = std::move(lengths), table_ = std::move(table), new_tokens_ = new_tokens;
     for (int64_t i = 0; i < count; ++i) {
         Sequence &sequence = sequences_[static_cast<size_t>(sequences[i])];
         extend(sequence, new_tokens);

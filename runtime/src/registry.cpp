@@ -38,8 +38,9 @@ KernelsByOperation kernels_on(attune_device device) {
  * a norm or a rotary encoding asks at each call, and where its layer's weights have just passed through the caches, each kernel looked at
  * is a wait for memory (a decoder's norm took 12 us, of which the kernel 1). */
 const Kernels &linked_kernels(const char *operation, attune_device device) {
-    static const KernelsByOperation cpu = kernels_on(ATTUNE_CPU), cuda = kernels_on(ATTUNE_CUDA);
-    static const Kernels none;
+    // Never destroyed: calls may run while the process exits.
+    static const auto &cpu = *new KernelsByOperation(kernels_on(ATTUNE_CPU)), &cuda = *new KernelsByOperation(kernels_on(ATTUNE_CUDA));
+    static const auto &none = *new Kernels;
     const KernelsByOperation &kernels = device == ATTUNE_CUDA ? cuda : cpu;
     const auto found = kernels.find(operation);
     return found == kernels.end() ? none : found->second;

@@ -1,8 +1,10 @@
 #include "threads.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -10,6 +12,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <thread>
 
 namespace attune::runtime {
@@ -73,6 +76,12 @@ public:
 private:
     sigset_t before_;
 };
+
+/** A thread is bound to the CPUs that the one which made it is bound to, and workers serve all of the process' threads. */
+void run_where_the_process_may() {
+    cpu_set_t set;
+    if (sched_getaffinity(getpid(), sizeof(set), &set) == 0) sched_setaffinity(0, sizeof(set), &set);
+}
 
 class Pool {
 public:
@@ -139,6 +148,7 @@ private:
     }
 
     void serve() {
+        run_where_the_process_may();
         std::unique_lock<std::mutex> lock(mutex);
         for (;;) {
             Job *job = take_job();
@@ -163,18 +173,26 @@ private:
     int32_t workers_ = 0;
 };
 
-// Never destroyed: workers may sleep on it while the process exits.
+// Never destroyed: workers may sleep on it while the process exits. In memory of its own, of which there is always enough.
+alignas(Pool) char pool_memory[sizeof(Pool)];
 std::atomic<Pool *> current_pool{nullptr};
 
 // fork() copies only the calling thread: the child forgets the parent's workers. The lock keeps the fork out of the pool's inside.
 void before_fork() { current_pool.load()->mutex.lock(); }
 void after_fork_in_parent() { current_pool.load()->mutex.unlock(); }
-void after_fork_in_child() { current_pool = new Pool; }
+void after_fork_in_child() { current_pool = new (pool_memory) Pool; }
+
+/** Workers run this code for as long as the process lives: a shared library that has it stays, even past dlclose(). */
+void keep_loaded() {
+    Dl_info here;
+    if (dladdr(reinterpret_cast<void *>(&keep_loaded), &here) != 0) dlopen(here.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
 
 Pool &pool() {
     static std::once_flag once;
     std::call_once(once, [] {
-        current_pool = new Pool;
+        current_pool = new (pool_memory) Pool;
+        keep_loaded();
         pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     });
     return *current_pool;

@@ -19,6 +19,8 @@ constexpr size_t max_spare_bytes = size_t{1} << 30; // kept for tasks that didn'
 thread_local const TaskScope *current_task = nullptr;
 thread_local size_t last_arena = 0; // that this thread took, of whatever workspace
 
+void release_idle_workspaces();
+
 } // namespace
 
 Workspace::~Workspace() {
@@ -27,8 +29,12 @@ Workspace::~Workspace() {
 }
 
 void *Workspace::allocate(size_t bytes) noexcept {
-    if (!current_task || current_task->workspace() != this) return own_.allocate(bytes);
-    return current_task->arena() ? current_task->arena()->allocate(bytes) : nullptr;
+    Arena *arena = &own_;
+    if (current_task && current_task->workspace() == this) arena = current_task->arena();
+    if (!arena) return nullptr;
+    if (void *block = arena->allocate(bytes)) return block;
+    release_idle_workspaces(); // what is kept for later calls
+    return arena->allocate(bytes);
 }
 
 Workspace::TaskArena *Workspace::add_arena(bool taken) noexcept {
@@ -185,6 +191,8 @@ WorkspacePool &pool() {
     return *made;
 }
 
+void release_idle_workspaces() { pool().release_idle(); }
+
 } // namespace
 
 Workspace *acquire_workspace() {
@@ -202,7 +210,7 @@ void return_workspace(Workspace *workspace) noexcept {
 
 extern "C" void attune_release_memory(void) {
     try {
-        attune::runtime::pool().release_idle();
+        attune::runtime::release_idle_workspaces();
         attune::runtime::release_device_memory();
     } catch (...) { // no memory for the list of what is idle: then nothing is
     }

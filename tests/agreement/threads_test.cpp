@@ -1,6 +1,9 @@
 // The same bits for any number of threads, on any pool, on every run, and from many threads at once.
 #include <atomic>
+#include <cstring>
 #include <thread>
+
+#include <xmmintrin.h>
 
 #include "agreement_test.h"
 
@@ -24,6 +27,28 @@ TEST_P(Threads, EveryRunGivesTheSameBits) {
         const AttentionRun first = run(p, Call(2));
         for (int again = 0; again < 5; again++)
             expect_same_bits(run(p, Call(2)), first);
+    }
+}
+
+// Workers keep what they were made with, and round as whoever calls does, and take denormal numbers for zeros, if the caller does.
+TEST(ThreadsOfOneCaller, RoundAsItDoes) {
+    const unsigned before = _mm_getcsr();
+    std::vector<float> x(2048 * 64), one(x.size()), many(x.size());
+    for (size_t i = 0; i < x.size(); i++)
+        x[i] = 1e-39f * float(i % 97) - 3e-38f;
+    const auto norm = [&](std::vector<float> &y, int32_t threads) {
+        Call call(threads);
+        EXPECT_TRUE(rms_norm(TensorView(x.data(), {2048, 64}), TensorView(y.data(), {2048, 64}), {}, &call).ok());
+    };
+    norm(many, 2); // workers that are made now take denormal numbers as they are
+    for (const unsigned arithmetic : {before | 0x8040, (before & ~0x6000u) | 0x4000}) { // flushed to zero; rounded up
+        _mm_setcsr(arithmetic);
+        norm(one, 1);
+        for (int again = 0; again < 10; again++) {
+            norm(many, 2);
+            EXPECT_EQ(std::memcmp(one.data(), many.data(), one.size() * sizeof(float)), 0) << arithmetic;
+        }
+        _mm_setcsr(before);
     }
 }
 

@@ -112,6 +112,25 @@ TEST(CppError, MessagesBelongToTheirThread) {
     EXPECT_NE(std::string(attune_error_message()).find("temperature"), std::string::npos);
 }
 
+/** What a thread made before its first failed call goes after what it made since. */
+struct FailsAtTheEnd {
+    std::string *last = nullptr;
+    ~FailsAtTheEnd() {
+        attune_softmax(nullptr, nullptr);
+        if (last) *last = attune_error_message();
+    }
+};
+
+TEST(CppError, ACallMayFailWhileItsThreadEnds) {
+    std::string last;
+    std::thread([&] {
+        thread_local FailsAtTheEnd first;
+        first.last = &last;
+        EXPECT_EQ(attune_softmax(nullptr, nullptr), ATTUNE_INVALID_ARGUMENT);
+    }).join();
+    EXPECT_EQ(last, "args is NULL");
+}
+
 TEST(CppError, InitialisingNothingIsFine) {
     attune_attention_args_init(nullptr);
     attune_softmax_args_init(nullptr);

@@ -1,8 +1,10 @@
 #include "threads.h"
 
 #include <csignal>
+#include <filesystem>
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -142,6 +144,32 @@ TEST(Threads, WorkInAForkedChild) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
     EXPECT_TRUE(runs_all_once(3, 100));
+}
+
+/** Threads of this process that are bound to fewer CPUs than it is. */
+int bound_threads() {
+    cpu_set_t all, some;
+    sched_getaffinity(getpid(), sizeof(all), &all);
+    int bound = 0;
+    for (const auto &task : std::filesystem::directory_iterator("/proc/self/task"))
+        if (sched_getaffinity(std::stoi(task.path().filename()), sizeof(some), &some) == 0) bound += !CPU_EQUAL(&all, &some);
+    return bound;
+}
+
+// Though a new thread is bound as the one is that makes it.
+TEST(Threads, ServeTheWholeProcessWhoeverMadeThem) {
+    if (available_cpus() < 2) GTEST_SKIP() << "there is one CPU";
+    std::thread([] {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(sched_getcpu(), &one);
+        ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+        EXPECT_TRUE(runs_all_once(40, 80)); // more workers than there have been
+    }).join();
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (bound_threads() > 0 && std::chrono::steady_clock::now() < limit)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1)); // until the last has begun
+    EXPECT_EQ(bound_threads(), 0);
 }
 
 TEST(Threads, CountAtLeastOneCpu) { EXPECT_GE(available_cpus(), 1); }

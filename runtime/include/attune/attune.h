@@ -2,8 +2,11 @@
  *
  * Tensors are described by `attune_tensor`; nothing is owned or copied. Every function checks its arguments before any
  * kernel runs and returns an `attune_status`; `attune_error_message` then gives one sentence that names the argument, its
- * value and the limit. Nothing is written to an output when a call is refused so; only where a thread pool of the caller's own fails in
- * the middle of a kernel is a part. No function aborts or throws.
+ * value and the limit. Nothing is written to an output when a call is refused so; only where a thread pool of the caller's own fails, or
+ * memory runs out, in the middle of a kernel is a part (and new tokens may be in a cache, which counts them only once its lengths do). No
+ * function aborts or throws.
+ *
+ * A call takes up to some 100 KiB of its thread's stack.
  *
  * Structs that may grow begin with `struct_size`: initialise them with the ATTUNE_..._INIT macros, or set it to sizeof.
  */

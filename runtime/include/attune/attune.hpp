@@ -1,4 +1,5 @@
-// Attune's C++ interface: a thin layer on attune.h. Errors are values; nothing throws.
+// Attune's C++ interface: a thin layer on attune.h. Errors are values; nothing throws but std::bad_alloc, where a string or list has no
+// memory.
 #pragma once
 
 #include <array>
@@ -149,6 +150,7 @@ public:
         return AttentionPlan(plan);
     }
 
+    /** Of a plan that wasn't moved from. */
     const attune_kernel &kernel() const { return *attune_attention_plan_kernel(plan_.get()); }
     /** nullptr for numbers that no run could have. */
     const attune_kernel *kernel_for(int64_t queries, int64_t heads, int64_t kv_heads, int64_t keys) const {

@@ -41,7 +41,7 @@ public:
 private:
     float *memory(size_t place, size_t count) {
         try {
-            if (memory_[place].size() < count) memory_[place].resize(count);
+            if (memory_[place].size() < count) memory_[place] = {}, memory_[place].resize(count); // not both at once
         } catch (const std::exception &) { // bad_alloc or length_error; nothing here throws
             return nullptr;
         }
