@@ -35,8 +35,19 @@ install(
     DESTINATION "${ATTUNE_CMAKE_DIR}"
 )
 
-file(RELATIVE_PATH prefix_from_pkgconfig "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
-string(REGEX REPLACE "/$" "" prefix_from_pkgconfig "${prefix_from_pkgconfig}")
+# The prefix is found from where the file is, so that all may be moved; a folder that is given absolutely stays where it is.
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+    set(pkgconfig_prefix "${CMAKE_INSTALL_PREFIX}")
+else()
+    file(RELATIVE_PATH pkgconfig_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+    string(REGEX REPLACE "/$" "" pkgconfig_prefix "\${pcfiledir}/${pkgconfig_prefix}")
+endif()
+foreach(folder LIBDIR INCLUDEDIR)
+    set(pkgconfig_${folder} "\${prefix}/${CMAKE_INSTALL_${folder}}")
+    if(IS_ABSOLUTE "${CMAKE_INSTALL_${folder}}")
+        set(pkgconfig_${folder} "${CMAKE_INSTALL_${folder}}")
+    endif()
+endforeach()
 configure_file(cmake/attune.pc.in attune.pc @ONLY)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/attune.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 

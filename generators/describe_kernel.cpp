@@ -99,15 +99,23 @@ std::string rotation_error(const attune::text::Position &position, int64_t head_
     return "";
 }
 
-bool check_position(const Kernel &kernel) {
-    attune::text::PositionResult parsed = attune::text::parse_position(kernel.position);
-    if (parsed.ok()) parsed.error = rotation_error(parsed.position, std::atoll(kernel.head_dim.c_str()));
-    return check(parsed, kernel, "POSITION", kernel.position);
+// Of a score and a position "" in a descriptor says that none is compiled in, so that each plan may have its own.
+bool check_score(Kernel &kernel) {
+    const attune::text::ScoreResult parsed = attune::text::parse_score(kernel.score);
+    if (!check(parsed, kernel, "SCORE", kernel.score)) return false;
+    if (parsed.score.terms.empty()) kernel.score.clear();
+    return true;
 }
 
-bool check_texts(Kernel &kernel) {
-    return check_mask(kernel) && check(attune::text::parse_score(kernel.score), kernel, "SCORE", kernel.score) && check_position(kernel);
+bool check_position(Kernel &kernel) {
+    attune::text::PositionResult parsed = attune::text::parse_position(kernel.position);
+    if (parsed.ok()) parsed.error = rotation_error(parsed.position, std::atoll(kernel.head_dim.c_str()));
+    if (!check(parsed, kernel, "POSITION", kernel.position)) return false;
+    if (parsed.position.kind == attune::text::PositionKind::none) kernel.position.clear();
+    return true;
 }
+
+bool check_texts(Kernel &kernel) { return check_mask(kernel) && check_score(kernel) && check_position(kernel); }
 
 } // namespace
 
@@ -119,9 +127,6 @@ int main(int argc, char **argv) {
     Kernel kernel{argv[2],        argv[3], argv[4],  upper(argv[5]), argv[6],  argv[7],
                   upper(argv[8]), argv[9], argv[10], argv[11],       argv[12], {argv + 13, argv + argc}};
     if (!check_texts(kernel)) return 1;
-    // "" in a descriptor: none compiled in, so that each plan may have its own.
-    for (std::string *text : {&kernel.score, &kernel.position})
-        if (*text == "none") text->clear();
     const std::string path = std::string(argv[1]) + "/" + kernel.name + "_kernel";
     return write(path + ".h", header(kernel)) && write(path + ".cpp", source(kernel)) ? 0 : 1;
 }

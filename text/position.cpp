@@ -12,6 +12,7 @@ namespace attune::text {
 namespace {
 
 constexpr size_t max_sections = 8;
+constexpr int32_t max_axes = 8;
 const char *const layout_usage = "rotary(half|interleaved, ...)";
 const char *const sections_usage = "in mrope; write sections=mrope(pairs, pairs, ...)";
 
@@ -116,7 +117,12 @@ private:
         return expect(')', sections_usage);
     }
 
-    bool parse_axes() { return read_integer(position_.axes, "axes", 2); }
+    bool parse_axes() {
+        const int32_t column = token().column;
+        if (!read_integer(position_.axes, "axes", 2)) return false;
+        return position_.axes <= max_axes ||
+               fail(column, "axes is " + std::to_string(position_.axes) + "; it must be at most " + std::to_string(max_axes));
+    }
 
     /** What options say about one another; without a width, D decides the rest when it is known. */
     bool check_rotary() {

@@ -104,6 +104,7 @@ constexpr Refused positions[] = {
     {"rotary(half, width=0)", 20, "width is '0'; it must be 2 or more"},
     {"rotary(half, width=64.0)", 20, "width is '64.0'; it must be an integer"},
     {"rotary(half, axes=1)", 19, "axes is '1'; it must be 2 or more"},
+    {"rotary(half, axes=9)", 19, "axes is 9; it must be at most 8"},
     {"rotary(half, width=64, axes=3)", 24, "axes is 3; it must divide the 32 pairs of width 64"},
     {"rotary(half, sections=rope(1))", 23, "'rope' isn't a kind of sections; the kinds are mrope"},
     {"rotary(half, sections=mrope())", 29, "mrope's section is ')'; it must be an integer"},
