@@ -21,9 +21,11 @@ Expr is(const FrequencyInputs &in, RotaryScaling scaling) { return in.scaling ==
 
 Expr number(double value) { return Expr(value); }
 
-// factor^(W / (W - 2)) times the base. With W = 2 there is one pair, which turns by 1 whatever the base.
+// factor^(W / (W - 2)) times the base, and no more than any base can be, since the first pair's power of an infinite one would be no
+// number. With W = 2 there is one pair, which turns by 1 whatever the base.
 Expr ntk_base(const FrequencyInputs &in) {
-    return in.base * raised(in.factor, cast<double>(in.width) / cast<double>(max(in.width - 2, 1)));
+    const Expr base = in.base * raised(in.factor, cast<double>(in.width) / cast<double>(max(in.width - 2, 1)));
+    return min(base, number(1e308)); // below the type's largest, which Halide takes for no bound
 }
 
 // The pair, as a real number, that turns `turns` times within the context trained on.

@@ -39,11 +39,17 @@ private:
         const int rows = l.blocking.rows_per_tile, depth = l.blocking.products.depth();
         auto term = [&](const Expr &which_term) {
             Expr at = block * terms_per_block + which_term, at_row = min(tile * rows + row, in.rows - 1);
-            // Only terms that there are is what sums take of f32; of pairs the last may have none.
-            if (!l.pairs()) return as_float(in.x(unsafe_promise_clamped(at, 0, in.terms - 1), at_row));
-            return select(likely(at < in.terms), as_float(in.x(min(likely(at), in.terms - 1), at_row)), 0.0f);
+            // Past the last term nothing may be read. Sums take none of those of f32; of pairs the last may lack its second.
+            const Expr x = as_float(in.x(min(likely(at), in.terms - 1), at_row));
+            return l.pairs() ? select(likely(at < in.terms), x, 0.0f) : x;
         };
-        l.operand(dim, row, tile, block) = l.blocking.products.pack([&](int i) { return term(dim * depth + i); });
+        const Products &products = l.blocking.products;
+        l.taken = Halide::RDom(0, packed_weight::terms_per_group, 0, terms_per_block / depth / packed_weight::terms_per_group, "taken");
+        l.taken.where(block * terms_per_block + l.taken.y * packed_weight::terms_per_group * depth < in.terms);
+        const Expr at = l.taken.y * packed_weight::terms_per_group + l.taken.x;
+        const Expr packed = products.pack([&](int i) { return term(at * depth + i); });
+        l.operand(dim, row, tile, block) = Halide::undef(packed.type());
+        l.operand(at, row, tile, block) = packed;
     }
 
     void sums() {

@@ -17,6 +17,7 @@ namespace attune::dsl {
 namespace packed_weight {
 constexpr int panel_columns = 32;
 constexpr int terms_per_block = 1024; // of a dot product, that are summed before they're added to those before them
+constexpr int terms_per_group = 16;   // of x, or pairs of them, that are copied together
 } // namespace packed_weight
 
 struct LinearInputs {
@@ -50,7 +51,7 @@ struct LinearBlocking {
 struct Linear {
     LinearInputs inputs;
     LinearBlocking blocking;
-    Halide::Func operand;   // (term or pair, row, tile, block): x as the products take it, 0 past the last term
+    Halide::Func operand;   // (term or pair, row, tile, block): x as the products take it; nothing past the last one's group
     Halide::Func terms;     // (lane, part, word, which, panel, block): packed weights as the products take them
     Halide::Func fed;       // the same, one vector at a time, those ahead being asked for
     Halide::Func dot;       // (lane, row, which, panel, tile, block): the sum over one block's terms
@@ -58,6 +59,7 @@ struct Linear {
     Halide::Func activated; // (lane, row, panel, tile): activation(x G^T) with a gate, else activation(x W^T + b)
     Halide::Func y;         // (column, row)
     Halide::Expr plain;     // whether there is neither activation nor gate: y is then made of sums alone
+    Halide::RDom taken;     // over (term or pair in a group, group)
     Halide::RDom in_block;  // over (part of a word, word)
     Halide::RDom blocks;
     std::vector<Halide::RDom> activations; // over rows of a tile, empty but for that of the activation in use; stage i + 1 of `activated`

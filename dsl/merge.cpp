@@ -18,15 +18,18 @@ Merge merge(const Func &a, const Func &a_lse, const Func &b, const Func &b_lse) 
     auto share = [&](const Expr &lse) { return relative_weight(lse, maximum, base2_scale(1.0f)); };
     // Fused with the product that one of them ends with, the sum would depend on their order.
     Expr sum = strict_add(share(a_maximum), share(b_maximum));
-    auto weight = [&](const Expr &lse) { return select(strict_equal(lse, masked_score()), Merge::absent, share(lse) / sum); };
+    auto absent = [](const Expr &lse) { return strict_equal(lse, masked_score()); };
+    auto weight = [&](const Expr &lse) { return select(absent(lse), Merge::absent, share(lse) / sum); };
+    // A sum with the zero of what is absent would lose the sign of another zero.
+    const Expr lse = select(absent(a_maximum), b_maximum, absent(b_maximum), a_maximum, log_sum_exp(maximum, sum, 1.0f));
     m.factors(token, lane, head, batch) =
-        select(lane == Merge::a_weight, weight(a_maximum), lane == Merge::b_weight, weight(b_maximum), log_sum_exp(maximum, sum, 1.0f));
+        select(lane == Merge::a_weight, weight(a_maximum), lane == Merge::b_weight, weight(b_maximum), lse);
 
     auto factor = [&](int which) { return m.factors(token, which, head, batch); };
-    auto term = [&](const Expr &weight, const Func &value) {
-        return select(strict_equal(weight, Merge::absent), 0.0f, weight * value(dim, token, head, batch));
-    };
-    m.output(dim, token, head, batch) = term(factor(Merge::a_weight), a) + term(factor(Merge::b_weight), b);
+    auto is_absent = [&](int which) { return strict_equal(factor(which), Merge::absent); };
+    const Expr of_a = factor(Merge::a_weight) * a(dim, token, head, batch), of_b = factor(Merge::b_weight) * b(dim, token, head, batch);
+    m.output(dim, token, head, batch) = select(is_absent(Merge::a_weight), select(is_absent(Merge::b_weight), 0.0f, of_b),
+                                               is_absent(Merge::b_weight), of_a, strict_add(of_a, of_b));
     m.lse(token, head, batch) = factor(Merge::log_sum_exp);
     return m;
 }

@@ -23,6 +23,7 @@ constexpr int panel_columns = dsl::packed_weight::panel_columns;
 constexpr int terms_between_rows = 16;
 constexpr int most_panels = 128; // of a task
 const Var tile_task{"tile_task"}, panel_task{"panel_task"}, part_of_panel{"part_of_panel"}, in_part{"in_part"};
+const Halide::RVar part_of_group{"part_of_group"}, in_vector{"in_vector"};
 const Var group{"group"}, in_group{"in_group"}, sweep{"sweep"};
 
 /** How the loops over tiles and panels are cut. Rows are copied once for a task. */
@@ -114,10 +115,15 @@ private:
         Func operand = l.operand, fed = l.fed, terms = l.terms;
         const Var part = fed.args()[1], word = fed.args()[2], which = fed.args()[3];
         // A row's blocks one after the other: long reads. They are stored apart, as they are multiplied.
-        operand.compute_at(l.y, task).reorder_storage(dim, row, tile, block).reorder(dim, block, row, tile);
-        operand.bound_extent(row, rows)
-            .bound_storage(dim, dsl::packed_weight::terms_per_block + terms_between_rows)
-            .vectorize(dim, lanes, TailStrategy::GuardWithIf);
+        operand.compute_at(l.y, task).reorder_storage(dim, row, tile, block);
+        operand.bound_extent(row, rows).bound_storage(dim, dsl::packed_weight::terms_per_block + terms_between_rows);
+        operand.update()
+            .allow_race_conditions() // each place is written once, which Halide can't tell
+            .reorder(l.taken.x, l.taken.y, block, row, tile)
+            .split(l.taken.x, part_of_group, in_vector, lanes)
+            .vectorize(in_vector)
+            .unroll(part_of_group)
+            .never_partition(block); // but groups, of which then the last alone is copied term by term
         const int parts = l.parts_of_word();
         one_of_each(fed, {word, which, block});
         fed.compute_at(l.dot, l.in_block.y)

@@ -1,8 +1,10 @@
 // The linear layer: every kernel, against float64.
+#include <algorithm>
 #include <cmath>
 
 #include "attune/attune.hpp"
 #include "compare.h"
+#include "fenced.h"
 #include "half.h"
 #include "kernels.h"
 #include "linear_oracle.h"
@@ -47,15 +49,18 @@ protected:
         c.bias = normal(ATTUNE_F32, {out}), c.gate = normal(type(), {out, in}, 1 / std::sqrt(double(in)));
         c.residual = normal(type(), c.y.extents()), c.activation = ATTUNE_SILU;
     }
-    Status run(const LinearCase &c, const TypedTensor &y, attune_call *call = nullptr, const std::string &schedule = "") const {
+    Result<Linear> layer(const LinearCase &c, const std::string &schedule = "") const {
         LinearDesc desc;
         const TensorView bias = c.bias ? c.bias->view() : attune_tensor{}, gate = c.gate ? c.gate->view() : attune_tensor{};
-        const TensorView residual = c.residual ? c.residual->view() : attune_tensor{};
         desc.dtype = type(), desc.weight = c.weight.view(), desc.activation = c.activation,
         desc.schedule = schedule.empty() ? GetParam()->schedule : schedule;
         desc.bias = c.bias ? &bias : nullptr, desc.gate = c.gate ? &gate : nullptr;
-        const Result<Linear> linear = Linear::create(desc);
-        return linear.ok() ? linear.value().run(c.x.view(), y.view(), c.residual ? &residual : nullptr, call) : linear.status();
+        return Linear::create(desc);
+    }
+    Status run(const LinearCase &c, const TypedTensor &y, attune_call *call = nullptr, const std::string &schedule = "") const {
+        const TensorView residual = c.residual ? c.residual->view() : attune_tensor{};
+        const Result<Linear> linear = layer(c, schedule);
+        return linear.ok() ? linear->run(c.x.view(), y.view(), c.residual ? &residual : nullptr, call) : linear.status();
     }
     LinearProblem problem(const LinearCase &c) const {
         LinearProblem p;
@@ -163,6 +168,20 @@ TEST_P(LinearKernels, InThePlaceOfTheResidual) {
     const std::vector<uint8_t> apart = bytes_with(c, 1);
     ASSERT_TRUE(run(c, *c.residual).ok());
     EXPECT_EQ(c.residual->bytes(), apart);
+}
+
+// Terms are taken by blocks of 1024, the last of which may go past the last term: not so what is read.
+TEST_P(LinearKernels, XEndsWithItsMemory) {
+    for (const int64_t rows : {1, 5, 13})
+        for (const int64_t in : {7, 1025, 1600, 2051}) {
+            const LinearCase c = plain({rows}, in, 40);
+            const std::vector<uint8_t> expected = bytes_with(c, 1);
+            const int64_t bytes = rows * in * static_cast<int64_t>(attune_type_size(type()));
+            const Walled memory(bytes, true);
+            std::copy_n(static_cast<const uint8_t *>(c.x.view().data), bytes, static_cast<uint8_t *>(memory.data()));
+            ASSERT_TRUE(layer(c)->run(TensorView(memory.data(), type(), {rows, in}), c.y.view()).ok());
+            EXPECT_EQ(c.y.bytes(), expected) << rows << " rows of " << in;
+        }
 }
 
 TEST_P(LinearKernels, NothingToDo) {

@@ -60,6 +60,22 @@ protected:
     }
 };
 
+/** Whose base is past what a number can be. The first pair turns by 1 a token whatever the base, the others hardly at all. */
+TEST_P(RotaryPositions, LargestFactorsOfNtkGiveNumbers) {
+    RotaryOptions how = options(model_of(8));
+    how.scaling = "ntk(1e308)";
+    const Tensor<float> x({1, 1, 5, 8}), y(x.extent);
+    x.fill(1);
+    const Status status = rotary(x.view(), y.view(), how);
+    ASSERT_TRUE(status.ok()) << status.message;
+    const int64_t second = how.layout == ATTUNE_ROTARY_HALF ? 4 : 1;
+    for (int64_t token = 0; token < 5; token++)
+        for (int64_t c = 0; c < 8; c++) {
+            const double angle = c == 0 || c == second ? double(token) : 0, sign = c == 0 ? -1 : 1;
+            EXPECT_NEAR(y(0, 0, token, c), std::cos(angle) + sign * std::sin(angle), 1e-6) << token << ", " << c;
+        }
+}
+
 TEST_P(RotaryPositions, OfEachTokenAndItem) {
     const RotaryModel model = model_of(16);
     expect_right(model, random_positions<int64_t>({9}), {9, 16});
