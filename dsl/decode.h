@@ -32,7 +32,7 @@ struct DecodeBlocking {
     std::vector<int> bytes_ahead;
     int bytes_ahead_alone = 0; // instead, where only one row reads a key
     int rows_per_turn = 1;     // that read values together
-    int vectors_at_once = 1;   // of the output, summed up over a part's keys; with pairs even. What is left over takes passes of half
+    int vectors_at_once = 1;   // of the output, at most, summed up over a part's keys; with pairs even. See value_passes()
     Nearness nearness = Nearness::first_level;
 
     static constexpr int most_ahead = 128; // keys

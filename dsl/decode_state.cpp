@@ -1,10 +1,14 @@
 // From masked scores to a chunk's softmax state.
 #include "dsl/decode_parts.h"
 
+#include <algorithm>
+
 #include "dsl/attention_parts.h"
 #include "dsl/axes.h"
 #include "dsl/numeric.h"
+#include "dsl/prefetch.h"
 #include "dsl/softmax.h"
+#include "dsl/value_passes.h"
 #include "dsl/words.h"
 
 namespace attune::dsl {
@@ -48,7 +52,7 @@ void declare_packed_share(Decode &d) {
 // channels, and one of either key two of pairs.
 Expr packed_values(const Decode &d, const Expr &packed_lane, const Expr &of_stream, const Expr &v, Ahead ahead = {}) {
     const int channels = d.channels_per_lane();
-    ahead.wanted = v % channels == 0;
+    ahead.wanted = ahead.wanted && v % channels == 0;
     auto lanes = [&](int which) {
         const Expr listed = key_entry(d, packed_lane * d.products.depth() + which, of_stream, step);
         return lane_of(d, Cached::value, d.blocking.lanes, listed, v / channels, ahead);
@@ -68,8 +72,21 @@ struct OutputVectors {
     Of of;
 };
 
-Expr values_read(const Decode &d, const OutputVectors &vectors, const Ahead &ahead) {
-    if (vectors.of == OutputVectors::whole) return packed_values(d, lane, stream, vector, ahead);
+// How many vectors of the output a line of a value makes.
+int vectors_per_line(const Decode &d) { return std::max(bytes_per_line / (d.blocking.lanes * d.inputs.pages.value.type().bytes()), 1); }
+
+// Vector `v`, which is whole: of passes over several lines that isn't seen. Which of a word's two channels it is of stays known.
+Expr whole_vector(const Decode &d, const Expr &v) {
+    const int depth = d.channels_per_lane();
+    if (d.blocking.vectors_at_once <= vectors_per_line(d)) return v;
+    return Halide::unsafe_promise_clamped(v / depth, 0, d.whole_value_vectors() / depth - 1) * depth + v % depth;
+}
+
+Expr values_read(const Decode &d, const OutputVectors &vectors, Ahead ahead) {
+    if (vectors.of == OutputVectors::whole) {
+        ahead.wanted = vector % vectors_per_line(d) == 0;
+        return packed_values(d, lane, stream, whole_vector(d, vector), ahead);
+    }
     const Expr listed = key_entry(d, lane, stream, step);
     if (vectors.of == OutputVectors::single) return single_lane_of(d, Cached::value, listed, ahead);
     return rest_lane_of(d, Cached::value, listed, vector - vectors.first, ahead);
@@ -147,14 +164,10 @@ void declare_output(Decode &d) {
     if (products.pairs || d.tiled) declare_packed_share(d);
 
     // A part's values are in the nearest cache when those follow that are left over, and those channels that fill no vector.
-    const int depth = d.channels_per_lane();
     const Expr whole = d.whole_value_vectors(), singles = single_vectors(d, in.value_dim);
     output(d.output, vector) = 0.0f;
-    Expr left = whole;
-    for (int at_once = d.blocking.vectors_at_once; at_once >= depth && may_be_some(left); at_once /= 2) {
-        declare_values(d, {"values_by_" + std::to_string(at_once), whole - left, at_once, left / at_once, OutputVectors::whole});
-        left = rest_of(left, at_once);
-    }
+    for (const ValuePasses &p : value_passes(whole, d.blocking.vectors_at_once, vectors_per_line(d), d.channels_per_lane()))
+        declare_values(d, {"values_by_" + std::to_string(p.at_once), p.first, p.at_once, p.count, OutputVectors::whole});
     if (may_be_some(singles)) declare_values(d, {"single_values", whole, 1, singles, OutputVectors::single});
     if (has_rest(in.value_dim, lanes * products.depth()))
         declare_values(d, {"rest_values", whole + singles, 1, rest_vectors(d, in.value_dim), OutputVectors::rest});

@@ -23,7 +23,9 @@ namespace {
 
 // Of the output: every line of a value is read in one go (measured: 84 % of the bandwidth, with 4 82 %).
 constexpr int most_vectors_at_once = 8;
-constexpr int channels_at_once_of_any_width = 64; // of 16 lanes, 8 vectors take 6 to 15 % longer, of 8 lanes 4 vectors 6 to 35 %
+// Of a width that isn't known, where streams take turns (measured on Zen 4: 8 take 6 to 15 % longer), or words are read: with 8 LLVM stores
+// sums and loads them again. Otherwise, on Granite Rapids, passes of 4, 2 and 1 took 80, 96 and 112 channels 1.06 to 1.28 times as long.
+constexpr int few_vectors_at_once = 4;
 
 // Products of tiles take as long for one row as for 16. On Granite Rapids groups of 2 to 4 heads of 128 channels take 0.66 to 0.7 of the
 // time of vectors in the second-level cache, and 1.14 to 1.25 from memory; of 8 heads 0.43 and 0.75. Of the eight tile registers four are
@@ -38,7 +40,7 @@ bool by_few_keys(const dsl::DecodeBlocking &blocking) { return blocking.keys_per
 int vectors_at_once(const dsl::DecodeBlocking &blocking, const Halide::Expr &value_dim) {
     if (by_few_keys(blocking)) return 2;
     const auto width = Halide::Internal::as_const_int(value_dim);
-    const int of_any_width = std::min(channels_at_once_of_any_width / blocking.lanes, most_vectors_at_once);
+    const int of_any_width = blocking.in_turn || blocking.by_words ? few_vectors_at_once : most_vectors_at_once;
     if (!width) return of_any_width;
     const int depth = blocking.by_words || blocking.products.pairs ? 2 : 1, whole = std::max(int(*width) / (blocking.lanes * depth), 1);
     for (int most = std::min(whole, most_vectors_at_once / depth); most > 0; most--)

@@ -81,7 +81,8 @@ TEST_P(Decode, EveryGroupAndNumberOfQueries) {
 
 // Widths around what fills vectors, two of them, and passes over several; one row a key, and several.
 TEST_P(Decode, EveryWidth) {
-    for (int64_t dim : {1, 15, 16, 17, 31, 32, 33, 47, 63, 65, 72, 80, 95, 96, 100, 112, 129, 144, 160, 200, 256, 576})
+    for (int64_t dim :
+         {1, 15, 16, 17, 31, 32, 33, 47, 48, 63, 65, 72, 80, 95, 96, 100, 112, 129, 144, 160, 176, 200, 208, 224, 256, 272, 336, 576})
         for (int64_t group : {1, 5})
             expect_right_and_accurate(shape_of(dim, dim == 576 ? 512 : dim, shape(1, 70, 1, 2 * group, 2)));
 }
@@ -144,8 +145,12 @@ TEST_P(Decode, WhatIsMaskedInAChunkChangesNoBit) {
 
 TEST_P(Decode, KeysOutsideEveryIntervalArentRead) {
     // The last key's last channel of these ends a page of memory, whole panels or not.
-    for (auto [any_width, end] :
-         {std::pair<int64_t, int64_t>{256, 5 * chunk + 76}, {72, 5 * chunk + 128}, {24, 5 * chunk + 128}, {8, 5 * chunk + 128}})
+    for (auto [any_width, end] : {std::pair<int64_t, int64_t>{256, 5 * chunk + 76},
+                                  {112, 5 * chunk + 128},
+                                  {80, 5 * chunk + 128},
+                                  {72, 5 * chunk + 128},
+                                  {24, 5 * chunk + 128},
+                                  {8, 5 * chunk + 128}})
         expect_reads_only_keys_up_to(end, head_dim_or(kernel(), any_width));
 }
 
@@ -187,7 +192,7 @@ std::vector<double> between_walls(attune_type type, int64_t dim, int64_t group, 
 
 TEST(DecodeOfSixteenBits, ReadsNothingBesideItsTensors) {
     for (attune_type type : {ATTUNE_BF16, ATTUNE_F16})
-        for (int64_t dim : {1, 8, 12, 16, 24, 33, 64, 72, 77, 80, 90, 128})
+        for (int64_t dim : {1, 8, 12, 16, 24, 33, 48, 64, 72, 77, 80, 90, 96, 112, 128, 144, 176})
             for (int64_t group : {1, 4, 6}) {
                 const std::vector<double> begins = between_walls(type, dim, group, false);
                 EXPECT_EQ(begins, between_walls(type, dim, group, true)) << dim;

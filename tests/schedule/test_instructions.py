@@ -259,13 +259,15 @@ class Decoding(unittest.TestCase):
 
     def test_keeps_sums_of_values_in_registers_at_any_width(self):
         """No loop that reads keys or values stores a vector: where rows lie so far apart as isn't known, sums in memory would be loaded and
-        stored beside each multiply-add. Half of the registers hold sums: of four rows and four vectors, or with AVX2 two."""
+        stored beside each multiply-add. Half of the registers hold sums: of four rows and four vectors, or with AVX2 two; with AVX-512 up
+        to 24. Of seven or eight vectors there are 28 or 32, of which a few go by the stack, for reading a value twice takes longer."""
         for machine, dtype, multiply_add in [kernel for kernel in PRODUCTS if kernel[:2] != ("x86-64-avx2", "bf16")] + [
                 ("x86-64-avx512_bf16", "f32", FMA), ("x86-64-avx512_bf16", "f16", FMA)]:
             with self.subTest(machine=machine, dtype=dtype):
                 loops = list(filter(self.asks, CODE.innermost_loops(object_of(machine, f"attention_decode_{dtype}"))))
                 for loop in loops:
-                    self.assertEqual(self.stored(loop), [])
+                    sums = Products.count(multiply_add, loop)
+                    self.assertLessEqual(len(self.stored(loop)), sums // 3 if sums > 24 else 0)
                 self.assertTrue(any(Products.count(multiply_add, loop) == FLOAT_LANES[machine] for loop in loops))
 
     @staticmethod

@@ -1,0 +1,22 @@
+// How the vectors of a value are dealt to passes.
+#pragma once
+
+#include <vector>
+
+#include <Halide.h>
+
+namespace attune::dsl {
+
+/** Passes of `at_once` vectors each, one after the other from vector `first` on: `count` of them, or none. */
+struct ValuePasses {
+    int at_once;
+    Halide::Expr first, count;
+};
+
+/** Passes over `whole` vectors of a value, of `most` at once. If a line, of so many vectors, has fewer, they are as few as can be: half a
+ * value read is waited for nearly as long as all of it. All then begin with a line, for all but the last are of whole lines, of equally
+ * many, and the last takes what is left; that they end with the value isn't seen from their bounds. Else they are of `most`, and of half,
+ * and so on, of what is left. `whole` and `most` are multiples of `depth`, and so is every pass. */
+std::vector<ValuePasses> value_passes(const Halide::Expr &whole, int most, int vectors_per_line, int depth = 1);
+
+} // namespace attune::dsl
