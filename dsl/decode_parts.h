@@ -101,6 +101,9 @@ Halide::Expr tiled_channel(const Decode &d, Cached what, const Halide::Expr &of_
 Halide::Expr channel_in_whole_panel(const Decode &d, Cached what, const Halide::Expr &slot, const Halide::Expr &of_lane,
                                     const Halide::Expr &c);
 
+/** How many vectors of so many channels a line holds of a key, or of its value; at least one. */
+int vectors_per_line(const Decode &d, Cached what, int channels);
+
 /** Whether some channels may be left that fill no vector of so many, how many, and how many vectors of f32 they take. */
 bool has_rest(const Halide::Expr &width, int channels);
 Halide::Expr rest_of(const Halide::Expr &width, int channels);

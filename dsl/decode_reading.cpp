@@ -102,10 +102,7 @@ Expr lane_from(const Decode &d, Cached what, const Expr &listed, const Channels 
 }
 
 // Whether a vector of so many channels is the first of its line, if a key begins with one.
-Expr begins_line(const Decode &d, Cached what, const Expr &nth, int channels) {
-    const int line = 64, bytes = cached(d, what).types().front().bytes();
-    return nth % std::max(line / (channels * bytes), 1) == 0;
-}
+Expr begins_line(const Decode &d, Cached what, const Expr &nth, int channels) { return nth % vectors_per_line(d, what, channels) == 0; }
 
 } // namespace
 
@@ -154,6 +151,10 @@ Expr tiled_channel(const Decode &d, Cached what, const Expr &of_lane, const Expr
 
 Expr single_vectors(const Decode &d, const Expr &width) {
     return d.by_words ? Halide::Internal::simplify(width / d.blocking.lanes - d.whole_vectors(width)) : 0;
+}
+
+int vectors_per_line(const Decode &d, Cached what, int channels) {
+    return std::max(bytes_per_line / (channels * cached(d, what).types().front().bytes()), 1);
 }
 
 bool has_rest(const Expr &width, int channels) { return may_be_some(rest_of(width, channels)); }

@@ -1,12 +1,9 @@
 // From masked scores to a chunk's softmax state.
 #include "dsl/decode_parts.h"
 
-#include <algorithm>
-
 #include "dsl/attention_parts.h"
 #include "dsl/axes.h"
 #include "dsl/numeric.h"
-#include "dsl/prefetch.h"
 #include "dsl/softmax.h"
 #include "dsl/value_passes.h"
 #include "dsl/words.h"
@@ -73,18 +70,18 @@ struct OutputVectors {
 };
 
 // How many vectors of the output a line of a value makes.
-int vectors_per_line(const Decode &d) { return std::max(bytes_per_line / (d.blocking.lanes * d.inputs.pages.value.type().bytes()), 1); }
+int vectors_of_line(const Decode &d) { return vectors_per_line(d, Cached::value, d.blocking.lanes); }
 
 // Vector `v`, which is whole: of passes over several lines that isn't seen. Which of a word's two channels it is of stays known.
 Expr whole_vector(const Decode &d, const Expr &v) {
     const int depth = d.channels_per_lane();
-    if (d.blocking.vectors_at_once <= vectors_per_line(d)) return v;
+    if (d.blocking.vectors_at_once <= vectors_of_line(d)) return v;
     return Halide::unsafe_promise_clamped(v / depth, 0, d.whole_value_vectors() / depth - 1) * depth + v % depth;
 }
 
 Expr values_read(const Decode &d, const OutputVectors &vectors, Ahead ahead) {
     if (vectors.of == OutputVectors::whole) {
-        ahead.wanted = vector % vectors_per_line(d) == 0;
+        ahead.wanted = vector % vectors_of_line(d) == 0;
         return packed_values(d, lane, stream, whole_vector(d, vector), ahead);
     }
     const Expr listed = key_entry(d, lane, stream, step);
@@ -166,7 +163,7 @@ void declare_output(Decode &d) {
     // A part's values are in the nearest cache when those follow that are left over, and those channels that fill no vector.
     const Expr whole = d.whole_value_vectors(), singles = single_vectors(d, in.value_dim);
     output(d.output, vector) = 0.0f;
-    for (const ValuePasses &p : value_passes(whole, d.blocking.vectors_at_once, vectors_per_line(d), d.channels_per_lane()))
+    for (const ValuePasses &p : value_passes(whole, d.blocking.vectors_at_once, vectors_of_line(d), d.channels_per_lane()))
         declare_values(d, {"values_by_" + std::to_string(p.at_once), p.first, p.at_once, p.count, OutputVectors::whole});
     if (may_be_some(singles)) declare_values(d, {"single_values", whole, 1, singles, OutputVectors::single});
     if (has_rest(in.value_dim, lanes * products.depth()))

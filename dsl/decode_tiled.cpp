@@ -152,7 +152,7 @@ void declare_tiled_output(Decode &d) {
     if (d.panel_at.defined()) {
         // A line holds two vectors of a value, and a word two keys: with each of both, a line of one of the keys of the next step is asked
         // for.
-        const int vectors_of_line = bytes_per_line / (size * d.inputs.pages.value.type().bytes());
+        const int vectors_of_line = vectors_per_line(d, Cached::value, size);
         const Expr next = slot_of(d, of_stream, min(step + 1, steps(d) - 1)), key = t.words.x * depth + vector % vectors_of_line;
         value =
             with_prefetch(value, channel_in_whole_panel(d, Cached::value, next, key, vector / vectors_of_line * vectors_of_line * size));

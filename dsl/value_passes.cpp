@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "dsl/decode_parts.h"
 #include "dsl/numeric.h"
 
 namespace attune::dsl {
@@ -14,7 +15,7 @@ namespace {
 std::vector<ValuePasses> passes_of_a_line(const Expr &whole, int most, int depth) {
     std::vector<ValuePasses> passes;
     Expr left = whole;
-    for (int at_once = most; at_once >= depth && !is_const_zero(Halide::Internal::simplify(left)); at_once /= 2) {
+    for (int at_once = most; at_once >= depth && may_be_some(left); at_once /= 2) {
         passes.push_back({at_once, whole - left, left / at_once});
         left = left % at_once;
     }
@@ -31,8 +32,8 @@ std::vector<ValuePasses> value_passes(const Expr &whole, int most, int vectors_p
     std::vector<ValuePasses> passes;
     for (int at_once = most; at_once > 0; at_once -= depth) {
         const Expr is_of_whole_lines = lines * line == at_once;
-        const Expr count = Halide::Internal::simplify(select(is_of_whole_lines, before_last, 0) + select(last == at_once, 1, 0));
-        if (is_const_zero(count)) continue;
+        const Expr count = select(is_of_whole_lines, before_last, 0) + select(last == at_once, 1, 0);
+        if (!may_be_some(count)) continue;
         passes.push_back({at_once, select(is_of_whole_lines, 0, lines * before_last) * line, count});
     }
     return passes;

@@ -50,12 +50,16 @@ TEST_P(ValuePasses, TakeEveryVectorOnceAndAreAsFewAsCanBe) {
     const auto [most, vectors_per_line, depth] = GetParam();
     for (int whole = 0; whole <= 80; whole += depth) {
         const std::vector<Pass> passes = passes_of(whole);
-        if (vectors_per_line < most) EXPECT_EQ(int(passes.size()), (whole + most - 1) / most) << whole;
+        if (vectors_per_line < most) {
+            EXPECT_EQ(int(passes.size()), (whole + most - 1) / most) << whole;
+        }
         int next = 0;
         for (const Pass &pass : passes) {
             EXPECT_EQ(pass.first, next) << whole;
             EXPECT_EQ(pass.vectors % depth, 0) << whole;
-            if (vectors_per_line < most) EXPECT_EQ(pass.first % vectors_per_line, 0) << whole;
+            if (vectors_per_line < most) {
+                EXPECT_EQ(pass.first % vectors_per_line, 0) << whole;
+            }
             next += pass.vectors;
         }
         EXPECT_EQ(next, whole);
