@@ -77,7 +77,7 @@ void declare_tiled(Decode &d) {
     if (d.blocking.keys_per_panel != tiles.size || d.blocking.lanes != tiles.size || d.blocking.streams % streams_of_part != 0 ||
         d.blocking.in_turn || d.products.pairs)
         throw Halide::CompileError("attune: streams of decoding by tiles take turns, or their panels aren't tiles, or they aren't so many");
-    // (The plan chooses by the same widths: runtime/src/attention_tasks.h.)
+    // (The plan chooses by the same widths: runtime/src/attention/tasks.h.)
     const Expr fill = in.head_dim % (tiles.products.depth() * tiles.size) == 0 && in.value_dim % (tiles.vectors_at_once * tiles.size) == 0;
     const Expr used = Halide::Internal::simplify(fill && d.rows_per_head() >= tiles.fewest_rows);
     if (!is_const_zero(used)) d.tiled.used = used;

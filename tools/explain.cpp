@@ -15,7 +15,7 @@
 #include "mask_question.h"
 #include "options.h"
 #include "output_set.h"
-#include "runtime/src/own_kernel.h"
+#include "runtime/src/kernel/own_kernel.h"
 #include "schedules/cuda/block_sizes.h"
 
 namespace attune::tools {

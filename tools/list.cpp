@@ -10,7 +10,7 @@
 #include "attune/attune.hpp"
 #include "commands.h"
 #include "device.h"
-#include "runtime/src/cpu.h"
+#include "runtime/src/kernel/cpu.h"
 #include "table.h"
 
 namespace attune::tools {

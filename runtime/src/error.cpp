@@ -1,4 +1,4 @@
-#include "error.h"
+#include "runtime/src/error.h"
 
 #include <algorithm>
 

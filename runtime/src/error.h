@@ -4,7 +4,7 @@
 #include <cstring>
 #include <new>
 
-#include "status.h"
+#include "runtime/src/status.h"
 
 namespace attune::runtime {
 

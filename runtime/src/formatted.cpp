@@ -2,7 +2,7 @@
 #define FMT_HEADER_ONLY 1
 #include <fmt/format.h>
 
-#include "formatted.h"
+#include "runtime/src/formatted.h"
 
 namespace attune::runtime {
 

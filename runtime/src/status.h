@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "attune/attune.h"
-#include "formatted.h"
+#include "runtime/src/formatted.h"
 
 namespace attune::runtime {
 

@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "attune/attune.h"
-#include "cuda_device.h"
 #include "fake_cuda.h"
+#include "runtime/src/cuda/device.h"
 
 namespace attune::runtime {
 

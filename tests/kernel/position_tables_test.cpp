@@ -1,5 +1,5 @@
 // The runtime's tables of positions for attention, and positions applied to q and k in each element type.
-#include "runtime/src/attention_positions.h"
+#include "runtime/src/attention/positions.h"
 
 #include "compare.h"
 #include "half.h"

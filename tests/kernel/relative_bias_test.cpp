@@ -1,5 +1,5 @@
 // ALiBi's slopes, and the table of biases that attention reads: every schedule, through the runtime.
-#include "runtime/src/relative_bias.h"
+#include "runtime/src/position/relative_bias.h"
 
 #include <cmath>
 

@@ -1,10 +1,10 @@
-#include "arena.h"
+#include "runtime/src/kernel/arena.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 
-#include "internal.h"
+#include "runtime/src/kernel/internal.h"
 
 namespace attune::runtime::arena_test {
 namespace {

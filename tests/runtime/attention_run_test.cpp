@@ -6,8 +6,8 @@
 #include <limits>
 #include <thread>
 
-#include "internal.h"
 #include "problem.h"
+#include "runtime/src/kernel/internal.h"
 
 namespace attune::runtime::attention_run_test {
 namespace {

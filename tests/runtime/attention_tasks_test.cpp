@@ -1,5 +1,5 @@
 // How attention's queries are cut into tasks: enough for all threads, and no more than that takes.
-#include "attention_tasks.h"
+#include "runtime/src/attention/tasks.h"
 
 #include <gtest/gtest.h>
 

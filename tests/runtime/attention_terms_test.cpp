@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "internal.h"
 #include "problem.h"
+#include "runtime/src/kernel/internal.h"
 
 namespace attune::runtime::attention_terms_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "cpu.h"
+#include "runtime/src/kernel/cpu.h"
 
 #include <attune/attune.h>
 

@@ -1,11 +1,11 @@
 // Masks as kernels for CUDA take them. Needs no GPU.
-#include "cuda_mask.h"
+#include "runtime/src/cuda/mask.h"
 
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "cuda_device.h"
+#include "runtime/src/cuda/device.h"
 
 namespace attune::runtime::cuda_mask_test {
 namespace {

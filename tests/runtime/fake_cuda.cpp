@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "call.h"
 #include "fake_arguments.h"
+#include "runtime/src/kernel/call.h"
 
 namespace attune::runtime {
 

@@ -6,7 +6,7 @@
 
 #include "fake_arguments.h"
 #include "fake_cuda.h"
-#include "stream.h"
+#include "runtime/src/kernel/stream.h"
 
 namespace attune::runtime {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "fake_kernels.h"
-#include "overlap.h"
-#include "stream.h"
+#include "runtime/src/kernel/stream.h"
+#include "runtime/src/tensor/overlap.h"
 
 namespace attune::runtime::functions_test {
 namespace {

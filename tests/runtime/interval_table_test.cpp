@@ -1,5 +1,5 @@
 // The table of key intervals against the mask's definition, key by key, over random formulas.
-#include "interval_table.h"
+#include "runtime/src/mask/interval_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The interval algebra against sets of keys held one by one.
-#include "intervals.h"
+#include "runtime/src/mask/intervals.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Axes that are joined, and the walk over them, against every index of tensors of random extents and strides.
-#include "joined_axes.h"
+#include "runtime/src/tensor/joined_axes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "kept_tables.h"
+#include "runtime/src/kernel/kept_tables.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 
 #include "attune/attune.h"
-#include "internal.h"
+#include "runtime/src/kernel/internal.h"
 
 namespace attune::runtime::kept_tables_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "last_level_cache.h"
+#include "runtime/src/kernel/last_level_cache.h"
 
 #include <algorithm>
 #include <fstream>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "stream.h"
+#include "runtime/src/kernel/stream.h"
 
 namespace attune::runtime::last_level_cache_test {
 namespace {

@@ -1,5 +1,5 @@
 // How a linear layer's work is cut: enough for all threads, and the same for each.
-#include "linear_tasks.h"
+#include "runtime/src/layer/linear_tasks.h"
 
 #include <gtest/gtest.h>
 

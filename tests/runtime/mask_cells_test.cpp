@@ -1,5 +1,5 @@
 // The cells that patterns allow, for a kernel without them, against the mask's definition, cell by cell, over random formulas.
-#include "mask_cells.h"
+#include "runtime/src/mask/cells.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // The overlap tests against the bytes that small tensors touch, one by one.
-#include "overlap.h"
+#include "runtime/src/tensor/overlap.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 #include <vector>
 
-#include "tensor.h"
+#include "runtime/src/tensor/tensor.h"
 
 namespace attune::runtime::overlap_test {
 namespace {

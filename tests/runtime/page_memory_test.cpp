@@ -1,5 +1,5 @@
 // Memory in pages of its own.
-#include "page_memory.h"
+#include "runtime/src/kernel/page_memory.h"
 
 #include <gtest/gtest.h>
 

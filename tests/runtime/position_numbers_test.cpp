@@ -1,5 +1,5 @@
 // Which positions are accepted.
-#include "position_numbers.h"
+#include "runtime/src/position/numbers.h"
 
 #include <string>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "threads.h"
+#include "runtime/src/kernel/threads.h"
 
 #include <csignal>
 #include <filesystem>

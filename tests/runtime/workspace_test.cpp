@@ -1,4 +1,4 @@
-#include "workspace.h"
+#include "runtime/src/kernel/workspace.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "attune/attune.h"
-#include "internal.h"
+#include "runtime/src/kernel/internal.h"
 
 namespace attune::runtime::workspace_test {
 namespace {
