@@ -6,7 +6,7 @@
 
 #include <Halide.h>
 
-#include "dsl/attention.h"
+#include "dsl/attention/attention.h"
 #include "dsl/axes.h"
 #include "generators/bind.h"
 #include "generators/mask_from_text.h"

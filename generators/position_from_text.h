@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "dsl/attention.h"
+#include "dsl/attention/attention.h"
 
 namespace attune::generators {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "dsl/attention.h"
+#include "dsl/attention/attention.h"
 
 namespace attune::generators {
 

@@ -5,9 +5,9 @@
 
 #include <Halide.h>
 
-#include "dsl/attention.h"
-#include "dsl/attention_simt.h"
-#include "dsl/decode.h"
+#include "dsl/attention/attention.h"
+#include "dsl/attention/simt.h"
+#include "dsl/decode/decode.h"
 #include "dsl/linear.h"
 #include "dsl/normalization.h"
 #include "dsl/position.h"

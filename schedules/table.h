@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "dsl/attention.h"
-#include "dsl/attention_simt.h"
-#include "dsl/attention_weights.h"
+#include "dsl/attention/attention.h"
+#include "dsl/attention/simt.h"
+#include "dsl/attention/weights.h"
 #include "dsl/cache.h"
-#include "dsl/decode.h"
+#include "dsl/decode/decode.h"
 #include "dsl/document_ranges.h"
 #include "dsl/linear.h"
 #include "dsl/merge.h"

@@ -1,7 +1,7 @@
 // The generator of attention in fragments for CUDA's tensor cores: schedules mma, wgmma and split_kv.
 #pragma once
 
-#include "dsl/attention_fragments.h"
+#include "dsl/attention/fragments.h"
 #include "dsl/axes.h"
 #include "generators/cuda/attention.h"
 #include "generators/cuda/shares_multiprocessor.h"

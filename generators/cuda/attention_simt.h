@@ -1,7 +1,7 @@
 // The generator of attention for CUDA without tensor cores: schedules simt and split_kv of f32.
 #pragma once
 
-#include "dsl/attention_simt.h"
+#include "dsl/attention/simt.h"
 
 #include "dsl/axes.h"
 #include "dsl/numeric.h"

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "dsl/attention_fragments.h"
+#include "dsl/attention/fragments.h"
 
 namespace attune::schedules {
 

@@ -1,7 +1,7 @@
 // What the schedules of attention in fragments share.
 #pragma once
 
-#include "dsl/attention_fragments.h"
+#include "dsl/attention/fragments.h"
 
 namespace attune::schedules {
 

@@ -1,8 +1,8 @@
 // Norms for x86: in vectors along rows, short ones side by side.
 #include "dsl/axes.h"
-#include "schedules/pipeline_rows.h"
+#include "schedules/lowered/pipeline_rows.h"
+#include "schedules/lowered/stage_loops.h"
 #include "schedules/schedules.h"
-#include "schedules/stage_loops.h"
 #include "schedules/x86/loops.h"
 #include "schedules/x86/sixteen_bits.h"
 #include "schedules/x86/stream_stores.h"

@@ -1,7 +1,7 @@
 #include "schedules/x86/pair_products.h"
 
 #include "dsl/words.h"
-#include "schedules/stride.h"
+#include "schedules/lowered/stride.h"
 
 namespace attune::schedules::x86 {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "dsl/axes.h"
-#include "schedules/pipeline_rows.h"
+#include "schedules/lowered/pipeline_rows.h"
+#include "schedules/lowered/stage_loops.h"
 #include "schedules/schedules.h"
-#include "schedules/stage_loops.h"
 #include "schedules/x86/loops.h"
 #include "schedules/x86/multiply_add.h"
 #include "schedules/x86/sixteen_bits.h"

@@ -7,8 +7,8 @@
 
 #include "dsl/loading.h"
 #include "dsl/prefetch.h"
-#include "schedules/accesses.h"
-#include "schedules/uses.h"
+#include "schedules/lowered/accesses.h"
+#include "schedules/lowered/uses.h"
 
 namespace attune::schedules::x86 {
 

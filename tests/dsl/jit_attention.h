@@ -7,7 +7,7 @@
 #include <Halide.h>
 
 #include "attention_oracle.h"
-#include "dsl/attention.h"
+#include "dsl/attention/attention.h"
 
 namespace attune::test {
 

@@ -1,5 +1,5 @@
 // Passes over the vectors of a value.
-#include "dsl/value_passes.h"
+#include "dsl/decode/value_passes.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // The pass that asks for the memory of later stores.
-#include "schedules/ask_for_stores.h"
+#include "schedules/lowered/ask_for_stores.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "schedules/decide_conditions.h"
+#include "schedules/lowered/decide_conditions.h"
 
 namespace attune::test::decide_conditions_test {
 namespace {

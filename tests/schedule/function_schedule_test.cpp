@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "compare.h"
-#include "dsl/attention_weights.h"
+#include "dsl/attention/weights.h"
 #include "func_of.h"
 #include "jit_attention.h"
 #include "merge_oracle.h"

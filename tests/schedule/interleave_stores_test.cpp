@@ -1,5 +1,5 @@
 // The pass that makes one store of two whose elements take turns.
-#include "schedules/interleave_stores.h"
+#include "schedules/lowered/interleave_stores.h"
 
 #include <string>
 #include <utility>

@@ -1,5 +1,5 @@
 // The pass that runs two loops as one.
-#include "schedules/join_loops.h"
+#include "schedules/lowered/join_loops.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The pass that moves the conditions of an update out of its loops.
-#include "schedules/lift_conditions.h"
+#include "schedules/lowered/lift_conditions.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The pass that loads neighbours under a mask.
-#include "schedules/mask_loads.h"
+#include "schedules/lowered/mask_loads.h"
 
 #include <string>
 #include <utility>

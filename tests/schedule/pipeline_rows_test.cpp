@@ -1,5 +1,5 @@
 // The pass that pipelines what three stages make of rows.
-#include "schedules/pipeline_rows.h"
+#include "schedules/lowered/pipeline_rows.h"
 
 #include <string>
 #include <utility>
@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "lowered.h"
-#include "schedules/stage_loops.h"
+#include "schedules/lowered/stage_loops.h"
 
 namespace attune::test::pipeline_rows_test {
 namespace {

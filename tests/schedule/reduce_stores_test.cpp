@@ -1,5 +1,5 @@
 // The pass that takes a Func's elements into a reduction where they are stored.
-#include "schedules/reduce_stores.h"
+#include "schedules/lowered/reduce_stores.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The pass that gives arrays in registers stack memory of their own.
-#include "schedules/register_arrays.h"
+#include "schedules/lowered/register_arrays.h"
 
 #include <gtest/gtest.h>
 #include <map>

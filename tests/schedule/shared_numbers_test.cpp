@@ -3,7 +3,7 @@
 
 #include "attune/attune.h"
 #include "dsl/activation.h"
-#include "dsl/attention_weights.h"
+#include "dsl/attention/weights.h"
 #include "dsl/frequency.h"
 #include "dsl/linear.h"
 #include "runtime/src/attention/tasks.h"

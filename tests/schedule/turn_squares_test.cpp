@@ -1,5 +1,5 @@
 // The pass that turns squares in registers.
-#include "schedules/turn_squares.h"
+#include "schedules/lowered/turn_squares.h"
 
 #include <utility>
 

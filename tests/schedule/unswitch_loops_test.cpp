@@ -1,5 +1,5 @@
 // The pass that makes two loops of one with a condition inside.
-#include "schedules/unswitch_loops.h"
+#include "schedules/lowered/unswitch_loops.h"
 
 #include <gtest/gtest.h>
 

@@ -29,7 +29,7 @@ inline int64_t attention_rows_per_tile(CpuClass cpu, int64_t head_dim) {
     return head_dim == 64 || head_dim == 128 ? 24 : 16;
 }
 
-/** Tiles that a kernel makes a task of, for so many queries: see Blocking::share() in dsl/attention.h. */
+/** Tiles that a kernel makes a task of, for so many queries: see Blocking::share() in dsl/attention/attention.h. */
 inline int64_t attention_tiles_per_task(int64_t rows_per_task, int64_t rows_per_tile) {
     int64_t tiles = 1;
     while (2 * tiles * rows_per_tile <= rows_per_task && tiles < most_tiles_of_attention_task)

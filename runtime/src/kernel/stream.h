@@ -98,5 +98,5 @@ extern "C" int32_t attune_streamed_bytes_ahead();
 extern "C" int32_t attune_streamed_heads_in_turn();
 extern "C" int32_t attune_streamed_parts_ahead();
 
-/** Whether rows that are streamed are pipelined (schedules/pipeline_rows.h): on Intel's CPUs. */
+/** Whether rows that are streamed are pipelined (schedules/lowered/pipeline_rows.h): on Intel's CPUs. */
 extern "C" int32_t attune_pipelines_rows();

@@ -1,0 +1,171 @@
+// How listed keys and their values are read, and those further on asked for.
+#include "dsl/decode/parts.h"
+
+#include <algorithm>
+
+#include "dsl/axes.h"
+#include "dsl/displaced.h"
+#include "dsl/numeric.h"
+#include "dsl/prefetch.h"
+#include "dsl/words.h"
+
+namespace attune::dsl {
+
+using namespace axes;
+using Halide::cast;
+using Halide::Expr;
+using Halide::Func;
+
+namespace {
+
+const Func &cached(const Decode &d, Cached what) { return what == Cached::key ? d.inputs.pages.key : d.inputs.pages.value; }
+
+Expr width_of(const Decode &d, Cached what) { return what == Cached::key ? d.inputs.head_dim : d.inputs.value_dim; }
+
+Expr stride_of(const Decode &d, Cached what) {
+    return cast<int64_t>((what == Cached::key ? d.inputs.pages.key_strides : d.inputs.pages.value_strides)->place);
+}
+
+// Elements from the head's first key, or value, to that of a listed key.
+Expr elements_to(const Decode &d, Cached what, const Expr &whole, const Expr &listed) {
+    const int keys = d.blocking.keys_per_panel;
+    const Expr by_key = d.read_at(listed, chunk, head, batch)[what == Cached::key ? 0 : 1];
+    return branch(whole, elements_in_panel(d, what, listed / keys, listed % keys), by_key);
+}
+
+// `elements` from the head's first. Each key has a place of its own besides, so that no load is taken for another's.
+Expr channel_at(const Decode &d, Cached what, const Expr &listed, const Expr &elements, const Expr &c) {
+    return displaced(cached(d, what)(c, listed, head, 0), elements - cast<int64_t>(listed) * stride_of(d, what));
+}
+
+Expr stored_channel(const Decode &d, Cached what, const Expr &whole, const Expr &listed, const Expr &c) {
+    if (d.read_at.defined()) return channel_at(d, what, listed, elements_to(d, what, whole, listed), c);
+    const Halide::FuncRef at = d.place_of_page(listed, chunk, head, batch);
+    return cached(d, what)(c, at[0], head, at[1]);
+}
+
+// Whether a listed key is found by its panel, and not by an entry of its own.
+Expr is_found_by_panel(const Decode &d, const Expr &listed) {
+    return d.panel_at.defined() && d.blocking.in_turn ? is_whole(d, listed / d.blocking.keys_per_panel) : Halide::Internal::const_false();
+}
+
+} // namespace
+
+Expr elements_in_panel(const Decode &d, Cached what, const Expr &slot, const Expr &of_lane) {
+    return d.panel_at(slot, chunk, head, batch)[what == Cached::key ? 0 : 1] + cast<int64_t>(of_lane) * stride_of(d, what);
+}
+
+Expr channel_of(const Decode &d, Cached what, const Expr &listed, const Expr &c) {
+    return as_float(stored_channel(d, what, is_found_by_panel(d, listed), listed, c));
+}
+
+namespace {
+
+// Channels of a listed key, or of its value, side by side.
+struct Channels {
+    Expr first;
+    enum { numbers, words } lanes; // what is in a lane: a channel, or two
+    Expr count = {};               // how many there are, if that isn't sure to be a whole vector
+};
+
+// Lane `channel` of these.
+Expr lane_from(const Decode &d, Cached what, const Expr &listed, const Channels &of, const Expr &wanted, const Ahead &ahead) {
+    const Expr whole = is_found_by_panel(d, listed), width = width_of(d, what), &count = of.count;
+    const Expr c =
+        count.defined() ? unsafe_promise_clamped(of.first + min(axes::channel, count - 1), 0, width - 1) : of.first + axes::channel;
+    auto in_lane = [&](const Expr &stored) { return of.lanes == Channels::words ? words_from(stored) : as_float(stored); };
+    const Expr stored = in_lane(stored_channel(d, what, whole, listed, c));
+    const Expr now = count.defined() ? select(axes::channel < count, stored, 0.0f) : stored;
+    const std::vector<int> &distances = d.blocking.bytes_ahead;
+    if (distances.empty() || !ahead.asks) return now;
+    std::vector<int> keys; // at each distance, the furthest first
+    for (int distance : distances)
+        keys.push_back(keys_ahead(d, what, distance));
+    // What a function of the distance in keys is at the one that is asked for first.
+    auto asked = [&](const auto &at) {
+        const int nearest = int(keys.size());
+        Expr chosen = at(ahead.all ? keys.front() : keys.back());
+        for (int i = 1; ahead.turn.defined() && i < nearest; i++)
+            chosen = select(ahead.turn % nearest == i, at(keys[std::size_t(nearest - 1 - i)]), chosen);
+        return select(ahead.alone, at(keys_ahead(d, what, d.blocking.bytes_ahead_alone)), chosen);
+    };
+    if (!d.panel_at.defined()) {
+        const Expr further = listed + asked([](int k) { return Expr(k); });
+        return with_prefetch(now, in_lane(stored_channel(d, what, whole, further, c)), ahead.wanted && wanted, d.blocking.nearness);
+    }
+    auto elements = [&](int further) { return elements_to(d, what, whole, listed + further); };
+    std::vector<Expr> nearer;
+    for (std::size_t i = 1; ahead.all && i < keys.size(); i++)
+        nearer.push_back(elements(keys[i]) - elements(keys.front()));
+    const Expr later = in_lane(channel_at(d, what, listed + keys.front(), asked(elements), c));
+    return with_prefetch(now, later, ahead.wanted && wanted, d.blocking.nearness, nearer);
+}
+
+// Whether a vector of so many channels is the first of its line, if a key begins with one.
+Expr begins_line(const Decode &d, Cached what, const Expr &nth, int channels) { return nth % vectors_per_line(d, what, channels) == 0; }
+
+} // namespace
+
+// A constant also where the width is none. (A limit on a quotient by the width is lost: inside loops over channels the compiler knows that
+// there are some, and it infers the table's extent from what it has simplified there.)
+int keys_ahead(const Decode &d, Cached what, int distance) {
+    const int64_t usual = 128, width = Halide::Internal::as_const_int(width_of(d, what)).value_or(usual);
+    return int(std::clamp<int64_t>(distance / (width * cached(d, what).types().front().bytes()), 1, DecodeBlocking::most_ahead));
+}
+
+Expr lane_of(const Decode &d, Cached what, int lanes, const Expr &listed, const Expr &v, const Ahead &ahead) {
+    const int channels = lanes * d.channels_per_lane();
+    const auto of = d.channels_per_lane() > 1 ? Channels::words : Channels::numbers;
+    return lane_from(d, what, listed, {v * channels, of}, begins_line(d, what, v, channels), ahead);
+}
+
+Expr single_lane_of(const Decode &d, Cached what, const Expr &listed, const Ahead &ahead) {
+    const Channels single{d.whole_vectors(width_of(d, what)) * d.blocking.lanes, Channels::numbers, d.blocking.lanes};
+    return lane_from(d, what, listed, single, Halide::Internal::const_true(), ahead);
+}
+
+Expr rest_lane_of(const Decode &d, Cached what, const Expr &listed, const Expr &nth, const Ahead &ahead) {
+    const int lanes = d.blocking.lanes, channels = lanes * d.products.depth();
+    const Expr width = width_of(d, what), rest = rest_of(width, channels);
+    const Expr count = d.products.pairs ? min(rest - nth * lanes, lanes) : rest;
+    return lane_from(d, what, listed, {width - rest + nth * lanes, Channels::numbers, count}, begins_line(d, what, nth, lanes), ahead);
+}
+
+Expr word_of(const Decode &d, Cached what, const Expr &listed, const Expr &nth) {
+    const int lanes = d.blocking.lanes;
+    const Expr c = unsafe_promise_clamped(nth * (2 * lanes) + axes::channel, 0, width_of(d, what) - 1);
+    return words_from(stored_channel(d, what, is_found_by_panel(d, listed), listed, c));
+}
+
+Expr channel_in_whole_panel(const Decode &d, Cached what, const Expr &slot, const Expr &of_lane, const Expr &c) {
+    const Expr channel = Halide::unsafe_promise_clamped(c, 0, width_of(d, what) - 1);
+    return channel_at(d, what, key_in_slot(d, slot, of_lane), elements_in_panel(d, what, slot, of_lane), channel);
+}
+
+Expr tiled_channel(const Decode &d, Cached what, const Expr &of_lane, const Expr &of_stream, const Expr &at_step, const Expr &of_head) {
+    const Expr listed = key_entry(d, of_lane, of_stream, at_step), c = Halide::unsafe_promise_clamped(of_head, 0, width_of(d, what) - 1);
+    if (!d.panel_at.defined()) return stored_channel(d, what, Halide::Internal::const_false(), listed, c);
+    const Expr slot = slot_of(d, of_stream, at_step), by_key = d.read_at(listed, chunk, head, batch)[what == Cached::key ? 0 : 1];
+    return channel_at(d, what, listed, branch(is_whole(d, slot), elements_in_panel(d, what, slot, of_lane), by_key), c);
+}
+
+Expr single_vectors(const Decode &d, const Expr &width) {
+    return d.by_words ? Halide::Internal::simplify(width / d.blocking.lanes - d.whole_vectors(width)) : 0;
+}
+
+int vectors_per_line(const Decode &d, Cached what, int channels) {
+    return std::max(bytes_per_line / (channels * cached(d, what).types().front().bytes()), 1);
+}
+
+bool has_rest(const Expr &width, int channels) { return may_be_some(rest_of(width, channels)); }
+
+Expr rest_of(const Expr &width, int channels) { return width % channels; }
+
+Expr rest_vectors(const Decode &d, const Expr &width) {
+    const int lanes = d.blocking.lanes;
+    return (rest_of(width, lanes * d.products.depth()) + lanes - 1) / lanes;
+}
+
+bool may_be_some(const Expr &count) { return !is_const_zero(Halide::Internal::simplify(count)); }
+
+} // namespace attune::dsl

@@ -1,0 +1,239 @@
+// From masked scores to a chunk's softmax state.
+#include "dsl/decode/parts.h"
+
+#include "dsl/attention/parts.h"
+#include "dsl/axes.h"
+#include "dsl/decode/value_passes.h"
+#include "dsl/numeric.h"
+#include "dsl/softmax.h"
+#include "dsl/words.h"
+
+namespace attune::dsl {
+
+using namespace axes;
+using Halide::Expr;
+using Halide::Func;
+using Halide::RDom;
+
+namespace {
+
+// The keys of a part, `depth` of them at a time, one of each stream and then the next: of which lane of a panel, and of which stream.
+struct PartKeys {
+    int depth;
+    RDom nth;
+    Expr of_stream, packed_lane;
+
+    PartKeys(const Decode &d, const std::string &name, bool packed)
+        : depth(packed ? d.products.depth() : 1),
+          nth(0, d.blocking.in_turn ? 1 : d.blocking.streams, 0, d.blocking.keys_per_part / depth, name),
+          of_stream(d.blocking.in_turn ? Expr(part) : Expr(nth.x)),
+          packed_lane(d.blocking.in_turn ? Expr(nth.y) : part * (d.blocking.keys_per_part / depth) + nth.y) {}
+
+    Expr of_lane(int which = 0) const { return packed_lane * depth + which; }
+};
+
+Expr share(const Decode &d, const Func &shares, const PartKeys &keys) {
+    return (keys.depth > 1 ? d.packed_share : shares)(keys.packed_lane, keys.of_stream, step, row, chunk, head, batch);
+}
+
+void declare_packed_share(Decode &d) {
+    const Halide::Var packed_lane("packed_lane");
+    const Products &products = d.tiled ? d.blocking.tiles.products : d.products;
+    d.packed_share = Func("packed_share"), d.packs = steps_of(d, "pack_steps", d.tiled ? d.tiled.used : Halide::Internal::const_true());
+    auto share = [&](int which) { return packed_number(d, packed_lane * products.depth() + which, d.packs.x, d.packs.y); };
+    d.packed_share(packed_lane, stream, step, row, chunk, head, batch) = Halide::undef(products.type());
+    d.packed_share(packed_lane, d.packs.x, d.packs.y, row, chunk, head, batch) = products.pack(share);
+}
+
+// Vector `v` of the values of a key; or of a pair of keys. Where words of neighbouring channels are read, a vector of them makes two of
+// channels, and one of either key two of pairs.
+Expr packed_values(const Decode &d, const Expr &packed_lane, const Expr &of_stream, const Expr &v, Ahead ahead = {}) {
+    const int channels = d.channels_per_lane();
+    ahead.wanted = ahead.wanted && v % channels == 0;
+    auto lanes = [&](int which) {
+        const Expr listed = key_entry(d, packed_lane * d.products.depth() + which, of_stream, step);
+        return lane_of(d, Cached::value, d.blocking.lanes, listed, v / channels, ahead);
+    };
+    if (d.products.pairs) return pairs_of_words(lanes(0), lanes(1), v % channels);
+    return d.by_words ? bfloat16_of_words(lanes(0), v % channels) : lanes(0);
+}
+
+// Which vectors of the output: those from `first` on, `at_once` in each pass; made of whole vectors of what is packed, or of the one that
+// words leave, or of channels that fill none.
+struct OutputVectors {
+    enum Of { whole, single, rest };
+    std::string name;
+    Expr first;
+    int at_once;
+    Expr passes;
+    Of of;
+};
+
+// How many vectors of the output a line of a value makes.
+int vectors_of_line(const Decode &d) { return vectors_per_line(d, Cached::value, d.blocking.lanes); }
+
+// Vector `v`, which is whole: of passes over several lines that isn't seen. Which of a word's two channels it is of stays known.
+Expr whole_vector(const Decode &d, const Expr &v) {
+    const int depth = d.channels_per_lane();
+    if (d.blocking.vectors_at_once <= vectors_of_line(d)) return v;
+    return Halide::unsafe_promise_clamped(v / depth, 0, d.whole_value_vectors() / depth - 1) * depth + v % depth;
+}
+
+Expr values_read(const Decode &d, const OutputVectors &vectors, Ahead ahead) {
+    if (vectors.of == OutputVectors::whole) {
+        ahead.wanted = vector % vectors_of_line(d) == 0;
+        return packed_values(d, lane, stream, whole_vector(d, vector), ahead);
+    }
+    const Expr listed = key_entry(d, lane, stream, step);
+    if (vectors.of == OutputVectors::single) return single_lane_of(d, Cached::value, listed, ahead);
+    return rest_lane_of(d, Cached::value, listed, vector - vectors.first, ahead);
+}
+
+// By an addition of its own: LLVM would have a sum of multiply-adds begin with `sum`, and round differently, where it sees all of them.
+void add_part(Func sum, const Func &of_part, const Expr &of_vector, const Expr &nth, const Expr &of_step) {
+    auto total = [&]() -> Halide::FuncRef { return sum(channel, of_vector, row, chunk, head, batch); };
+    total() = strict_add(total(), of_part(channel, of_vector, nth, of_step, row, chunk, head, batch));
+}
+
+void declare_values(Decode &d, const OutputVectors &vectors) {
+    const std::string &name = vectors.name;
+    const bool packed = vectors.of == OutputVectors::whole;
+    const PartKeys keys(d, "keys_of_" + name, packed);
+    ValueProducts p;
+    p.value = Func("value_of_" + name), p.sum = Func("sum_of_" + name), p.keys = keys.nth;
+    const Ahead ahead = {true, d.rows_per_head() == 1, false, turn};
+    p.value(channel, vector, lane, stream, step, turn, chunk, head, batch) = values_read(d, vectors, ahead);
+    auto sum = [&]() -> Halide::FuncRef { return p.sum(channel, vector, part, step, row, chunk, head, batch); };
+    const Expr turn_of_row = row / d.blocking.rows_per_turn;
+    const Expr value = p.value(channel, vector, keys.packed_lane, keys.of_stream, step, turn_of_row, chunk, head, batch);
+    sum() = -0.0f; // to which the first product is added for nothing: -0 + x = x for any x
+    const Expr shared = share(d, d.scaled_share.defined() ? d.scaled_share : d.share, keys);
+    sum() = (packed ? d.products : d.products.singles()).add(sum(), shared, value);
+    p.store = RDom(0, vectors.at_once, 0, vectors.passes, 0, d.blocking.parts_per_step(), 0, d.steps_per_chunk(), "store_of_" + name);
+    p.store.where(p.store.w < select(untiled(d), steps(d), 0));
+    add_part(d.output, p.sum, vectors.first + p.store.y * vectors.at_once + p.store.x, p.store.z, p.store.w);
+    d.values.push_back(p);
+}
+
+} // namespace
+
+Expr guarded_factor(const Decode &d, const Expr &factor, const Expr &of_lane, const Expr &of_stream) {
+    const AttentionInputs &in = d.inputs;
+    const Cell cell = cell_of_row(in, row, panel_begin(d, of_stream, step) + of_lane);
+    const Expr kept = branch(in.dropout.used(), in.dropout.keeps(cell), 1.0f);
+    return guarded_value(factor, d.masked(of_lane, of_stream, step, row, chunk, head, batch), kept);
+}
+
+namespace {
+
+// Without what is masked or dropped. In the same order, so that what is left out changes no bit of the rest.
+void declare_careful_sum(Decode &d) {
+    const AttentionInputs &in = d.inputs;
+    auto careful = [&]() -> Halide::FuncRef { return d.careful_sum(channel, vector, part, step, row, chunk, head, batch); };
+    careful() = -0.0f;
+    auto add = [&](const Products &products, PartKeys keys, const Expr &used, const Expr &packed) {
+        keys.nth.where(used);
+        auto guarded = [&](int which) { return guarded_factor(d, products.unpack(packed, which), keys.of_lane(which), keys.of_stream); };
+        careful() = products.add(careful(), share(d, d.share, keys), products.pack(guarded));
+        d.careful_keys.push_back(keys.nth);
+    };
+    const Expr whole = d.whole_value_vectors(), at = vector * d.blocking.lanes + channel;
+    const bool words = d.channels_per_lane() > 1;
+    if (words) {
+        const PartKeys keys(d, "careful_words", true);
+        const Expr v = Halide::unsafe_promise_clamped(vector, 0, whole - 1);
+        add(d.products, keys, vector < whole, packed_values(d, keys.packed_lane, keys.of_stream, v));
+        if (!has_rest(in.value_dim, d.blocking.lanes * d.channels_per_lane())) return;
+    }
+    const PartKeys keys(d, "careful_keys", false);
+    const Expr of_rest = words ? vector >= whole : Halide::Internal::const_true();
+    const Expr c = Halide::unsafe_promise_clamped(at, 0, in.value_dim - 1);
+    const Expr listed = key_entry(d, keys.packed_lane, keys.of_stream, step), stored = channel_of(d, Cached::value, listed, c);
+    add(d.products.singles(), keys, of_rest && at < in.value_dim, in.pages.scaled() ? stored * scale_of(d, Scale::value, listed) : stored);
+}
+
+// Sum of share * v. Where it isn't finite, it is made again with the masks looked at: 0 * NaN is NaN, and so would be the result.
+void declare_output(Decode &d) {
+    const AttentionInputs &in = d.inputs;
+    const Products &products = d.products;
+    const int lanes = d.blocking.lanes;
+    auto output = [&](const Func &f, const Expr &v) -> Halide::FuncRef { return f(channel, v, row, chunk, head, batch); };
+    if (products.pairs || d.tiled) declare_packed_share(d);
+
+    // A part's values are in the nearest cache when those follow that are left over, and those channels that fill no vector.
+    const Expr whole = d.whole_value_vectors(), singles = single_vectors(d, in.value_dim);
+    output(d.output, vector) = 0.0f;
+    for (const ValuePasses &p : value_passes(whole, d.blocking.vectors_at_once, vectors_of_line(d), d.channels_per_lane()))
+        declare_values(d, {"values_by_" + std::to_string(p.at_once), p.first, p.at_once, p.count, OutputVectors::whole});
+    if (may_be_some(singles)) declare_values(d, {"single_values", whole, 1, singles, OutputVectors::single});
+    if (has_rest(in.value_dim, lanes * products.depth()))
+        declare_values(d, {"rest_values", whole + singles, 1, rest_vectors(d, in.value_dim), OutputVectors::rest});
+
+    if (d.tiled) declare_tiled_output(d);
+
+    d.outputs = RDom(0, d.value_vectors(), "outputs"), d.channels_of_bits = RDom(0, lanes, "channels_of_bits");
+    d.lane_bits(channel, row, chunk, head, batch) = 0;
+    d.lane_bits(channel, row, chunk, head, batch) =
+        max(d.lane_bits(channel, row, chunk, head, batch), magnitude_bits(output(d.output, d.outputs)));
+    d.output_bits(row, chunk, head, batch) = 0;
+    d.output_bits(row, chunk, head, batch) =
+        max(d.output_bits(row, chunk, head, batch), d.lane_bits(d.channels_of_bits, row, chunk, head, batch));
+
+    Expr all_finite = d.output_bits(row, chunk, head, batch) < Operands::infinite_bits;
+    declare_careful_sum(d);
+    d.careful_parts = RDom(0, d.blocking.parts_per_step(), 0, d.steps_per_chunk(), "careful_parts");
+    d.careful_parts.where(d.careful_parts.y < select(all_finite || !untiled(d), 0, steps(d)));
+    output(d.careful, vector) = 0.0f;
+    add_part(d.careful, d.careful_sum, vector, d.careful_parts.x, d.careful_parts.y);
+    if (d.tiled) declare_tiled_careful(d, all_finite);
+
+    Expr header = select(channel == int(Decode::header_maximum), d.maximum(row, chunk, head, batch), d.sum(row, chunk, head, batch));
+    Expr of_output = max(vector - 1, 0);
+    output(d.partial, vector) = select(vector == 0, header, all_finite, output(d.output, of_output), output(d.careful, of_output));
+}
+
+} // namespace
+
+void declare_chunk_state(Decode &d) {
+    const AttentionInputs &in = d.inputs;
+    auto over = [&](const Func &f, const RDom &r) -> Halide::FuncRef { return f(lane, r.x, r.y, row, chunk, head, batch); };
+    auto by_lane = [&](const Func &f, const Expr &l) -> Halide::FuncRef { return f(l, row, chunk, head, batch); };
+    auto of_row = [&](const Func &f) -> Halide::FuncRef { return f(row, chunk, head, batch); };
+    d.lanes = RDom(0, d.blocking.keys_per_panel, "lanes");
+    d.maximum_steps = steps_of(d, "maximum_steps"), d.sum_steps = steps_of(d, "sum_steps");
+    by_lane(d.lane_maximum, lane) = masked_score();
+    by_lane(d.lane_maximum, lane) = max(by_lane(d.lane_maximum, lane), over(d.masked, d.maximum_steps));
+    of_row(d.maximum) = masked_score();
+    of_row(d.maximum) = max(of_row(d.maximum), by_lane(d.lane_maximum, d.lanes));
+    d.weight(lane, stream, step, row, chunk, head, batch) = Halide::undef<float>();
+    // The sum is that of the weights as the product takes them, so that rounding them cancels.
+    const Expr scale = base2_scale(in.temperature);
+    auto weigh = [&](bool pairs, const std::string &name, const Expr &used) {
+        const RDom r = steps_of(d, name, used);
+        const Expr score = over(d.masked, r);
+        over(d.weight, r) = pairs ? cut_to_bfloat16(relative_weight_in_bfloat16(score, of_row(d.maximum), scale))
+                                  : relative_weight(score, of_row(d.maximum), scale);
+        d.weights.push_back(r);
+    };
+    const bool tiles_take_others = d.tiled && !in.pages.scaled(); // of bf16; with scales it is their product that is rounded
+    weigh(d.products.pairs, "weight_steps", tiles_take_others ? untiled(d) : Halide::Internal::const_true());
+    if (tiles_take_others) weigh(true, "tiled_weight_steps", d.tiled.used);
+    by_lane(d.lane_sum, lane) = 0.0f;
+    by_lane(d.lane_sum, lane) += over(d.weight, d.sum_steps);
+    of_row(d.sum) = 0.0f;
+    of_row(d.sum) += by_lane(d.lane_sum, d.lanes);
+
+    d.shares = steps_of(d, "share_steps"), d.dropped = steps_of(d, "dropped_steps", in.dropout.used());
+    d.share(lane, stream, step, row, chunk, head, batch) = Halide::undef<float>();
+    over(d.share, d.shares) = over(d.weight, d.shares);
+    const Cell cell = cell_of_row(in, row, panel_begin(d, d.dropped.x, d.dropped.y) + lane);
+    over(d.share, d.dropped) *= in.dropout.keeps(cell);
+    if (in.pages.scaled()) {
+        d.scaled = steps_of(d, "scaled_shares"), d.scaled_share = Func("scaled_share");
+        d.scaled_share(lane, stream, step, row, chunk, head, batch) = Halide::undef<float>();
+        over(d.scaled_share, d.scaled) = over(d.share, d.scaled) * scale_of(d, Scale::value, key_entry(d, lane, d.scaled.x, d.scaled.y));
+    }
+    declare_output(d);
+}
+
+} // namespace attune::dsl
