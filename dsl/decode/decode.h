@@ -81,8 +81,8 @@ struct KeyProducts {
 /** Sums of share * v over the keys of a part, of some vectors of the output: of pairs two by two, see PairedElement, of words likewise, see
  * SplitElement, and channels that fill no two of them in f32, in order. */
 struct ValueProducts {
-    Halide::Func value; // (channel, vector, packed lane, or key of channels in f32, stream, step, turn of rows, chunk, head, batch)
-    Halide::Func sum;   // (channel, vector, part, step, row, chunk, head, batch)
+    Halide::Func value; // (channel, vector of the pass, pass, packed lane, or key of channels in f32, stream, step, turn of rows, ...)
+    Halide::Func sum;   // (channel, vector of the pass, pass, part, step, row, chunk, head, batch)
     Halide::RDom keys;  // stream of the part; packed lane, or key of channels in f32
     Halide::RDom store; // vector of the pass, pass, part, step: of Decode::output, by its update of the same place
 };
@@ -157,7 +157,7 @@ struct Decode {
     Halide::Func share;                 // as `weight`: what multiplies v, which dropout may have made 0
     Halide::Func packed_share;          // (packed lane, stream, ...): `share`, packed; only of pairs, or for tiles
     Halide::Func scaled_share;          // `share` times the value's scale; only where pages have scales
-    std::vector<ValueProducts> values;  // in passes, each of half the vectors of the one before; channels that fill no vector
+    std::vector<ValueProducts> values;  // by value_passes(), then what words leave, and channels that fill no vector
     Halide::Func output;                // (channel, vector, row, chunk, head, batch): over all parts
     Halide::Func lane_bits;             // (channel, row, chunk, head, batch): the largest bits of |output|, by lane
     Halide::Func output_bits;           // (row, chunk, head, batch): over the lanes

@@ -77,16 +77,19 @@ struct Ahead {
 /** How many keys, or values, further on what lies a distance in bytes ahead is, at least one. */
 int keys_ahead(const Decode &d, Cached what, int distance);
 
-/** Lane `channel` of vector `v`, of so many lanes, of a listed key, or of its value: a channel in f32, or a word of two neighbours of 16
- * bits. That of a key further on is asked for, if `ahead` says so. */
-Halide::Expr lane_of(const Decode &d, Cached what, int lanes, const Halide::Expr &listed, const Halide::Expr &v, const Ahead &ahead = {});
+/** Lane `channel` of vector `v`, of so many lanes, of a listed key, or of its value, counted from channel `from`, where one begins: a
+ * channel in f32, or a word of two neighbours of 16 bits. That of a key further on is asked for, if `ahead` says so. (The nearer to a
+ * constant `v` is, the fewer instructions make its address.) */
+Halide::Expr lane_of(const Decode &d, Cached what, int lanes, const Halide::Expr &listed, const Halide::Expr &v, const Ahead &ahead = {},
+                     const Halide::Expr &from = 0);
 
 /** The same of the vector of channels that vectors of words leave whole, in f32. */
 Halide::Expr single_lane_of(const Decode &d, Cached what, const Halide::Expr &listed, const Ahead &ahead);
 
-/** The same of the channels after the last whole vector, in f32: the `nth` vector of them, filled up with zeros in the form that MaskLoads
- * makes a masked load of. */
-Halide::Expr rest_lane_of(const Decode &d, Cached what, const Halide::Expr &listed, const Halide::Expr &nth, const Ahead &ahead);
+/** The same of the channels after the last whole vector, in f32, filled up with zeros in the form that MaskLoads makes a masked load of:
+ * they are vector `v` from channel `from` on; if that isn't given, of these channels. */
+Halide::Expr rest_lane_of(const Decode &d, Cached what, const Halide::Expr &listed, const Halide::Expr &v, const Ahead &ahead,
+                          const Halide::Expr &from = {});
 
 /** How many vectors of channels those of words leave whole, 0 or 1. */
 Halide::Expr single_vectors(const Decode &d, const Halide::Expr &width);

@@ -38,10 +38,12 @@ Expr channel_at(const Decode &d, Cached what, const Expr &listed, const Expr &el
     return displaced(cached(d, what)(c, listed, head, 0), elements - cast<int64_t>(listed) * stride_of(d, what));
 }
 
-Expr stored_channel(const Decode &d, Cached what, const Expr &whole, const Expr &listed, const Expr &c) {
-    if (d.read_at.defined()) return channel_at(d, what, listed, elements_to(d, what, whole, listed), c);
+// Channel `c`, counted from channel `from`.
+Expr stored_channel(const Decode &d, Cached what, const Expr &whole, const Expr &listed, const Expr &c, const Expr &from = 0) {
+    if (d.read_at.defined()) return channel_at(d, what, listed, elements_to(d, what, whole, listed) + from, c);
     const Halide::FuncRef at = d.place_of_page(listed, chunk, head, batch);
-    return cached(d, what)(c, at[0], head, at[1]);
+    const Expr of_key = is_const_zero(from) ? c : unsafe_promise_clamped(from + c, 0, width_of(d, what) - 1);
+    return cached(d, what)(of_key, at[0], head, at[1]);
 }
 
 // Whether a listed key is found by its panel, and not by an entry of its own.
@@ -63,18 +65,19 @@ namespace {
 
 // Channels of a listed key, or of its value, side by side.
 struct Channels {
-    Expr first;
+    Expr from, first;              // the first, counted from another
     enum { numbers, words } lanes; // what is in a lane: a channel, or two
     Expr count = {};               // how many there are, if that isn't sure to be a whole vector
 };
 
 // Lane `channel` of these.
 Expr lane_from(const Decode &d, Cached what, const Expr &listed, const Channels &of, const Expr &wanted, const Ahead &ahead) {
-    const Expr whole = is_found_by_panel(d, listed), width = width_of(d, what), &count = of.count;
-    const Expr c =
-        count.defined() ? unsafe_promise_clamped(of.first + min(axes::channel, count - 1), 0, width - 1) : of.first + axes::channel;
+    const Expr whole = is_found_by_panel(d, listed), width = width_of(d, what), &count = of.count, &from = of.from;
+    const Expr in_vector = count.defined() ? min(axes::channel, count - 1) : axes::channel;
+    const bool is_sure = !count.defined() && is_const_zero(from); // of itself, to be one that there is
+    const Expr c = is_sure ? of.first + in_vector : unsafe_promise_clamped(of.first + in_vector, 0, width - 1);
     auto in_lane = [&](const Expr &stored) { return of.lanes == Channels::words ? words_from(stored) : as_float(stored); };
-    const Expr stored = in_lane(stored_channel(d, what, whole, listed, c));
+    const Expr stored = in_lane(stored_channel(d, what, whole, listed, c, from));
     const Expr now = count.defined() ? select(axes::channel < count, stored, 0.0f) : stored;
     const std::vector<int> &distances = d.blocking.bytes_ahead;
     if (distances.empty() || !ahead.asks) return now;
@@ -91,9 +94,9 @@ Expr lane_from(const Decode &d, Cached what, const Expr &listed, const Channels 
     };
     if (!d.panel_at.defined()) {
         const Expr further = listed + asked([](int k) { return Expr(k); });
-        return with_prefetch(now, in_lane(stored_channel(d, what, whole, further, c)), ahead.wanted && wanted, d.blocking.nearness);
+        return with_prefetch(now, in_lane(stored_channel(d, what, whole, further, c, from)), ahead.wanted && wanted, d.blocking.nearness);
     }
-    auto elements = [&](int further) { return elements_to(d, what, whole, listed + further); };
+    auto elements = [&](int further) { return elements_to(d, what, whole, listed + further) + from; };
     std::vector<Expr> nearer;
     for (std::size_t i = 1; ahead.all && i < keys.size(); i++)
         nearer.push_back(elements(keys[i]) - elements(keys.front()));
@@ -113,22 +116,23 @@ int keys_ahead(const Decode &d, Cached what, int distance) {
     return int(std::clamp<int64_t>(distance / (width * cached(d, what).types().front().bytes()), 1, DecodeBlocking::most_ahead));
 }
 
-Expr lane_of(const Decode &d, Cached what, int lanes, const Expr &listed, const Expr &v, const Ahead &ahead) {
+Expr lane_of(const Decode &d, Cached what, int lanes, const Expr &listed, const Expr &v, const Ahead &ahead, const Expr &from) {
     const int channels = lanes * d.channels_per_lane();
     const auto of = d.channels_per_lane() > 1 ? Channels::words : Channels::numbers;
-    return lane_from(d, what, listed, {v * channels, of}, begins_line(d, what, v, channels), ahead);
+    return lane_from(d, what, listed, {from, v * channels, of}, begins_line(d, what, v, channels), ahead);
 }
 
 Expr single_lane_of(const Decode &d, Cached what, const Expr &listed, const Ahead &ahead) {
-    const Channels single{d.whole_vectors(width_of(d, what)) * d.blocking.lanes, Channels::numbers, d.blocking.lanes};
-    return lane_from(d, what, listed, single, Halide::Internal::const_true(), ahead);
+    const Expr from = d.whole_vectors(width_of(d, what)) * d.blocking.lanes;
+    return lane_from(d, what, listed, {from, 0, Channels::numbers, d.blocking.lanes}, Halide::Internal::const_true(), ahead);
 }
 
-Expr rest_lane_of(const Decode &d, Cached what, const Expr &listed, const Expr &nth, const Ahead &ahead) {
+Expr rest_lane_of(const Decode &d, Cached what, const Expr &listed, const Expr &v, const Ahead &ahead, const Expr &from) {
     const int lanes = d.blocking.lanes, channels = lanes * d.products.depth();
     const Expr width = width_of(d, what), rest = rest_of(width, channels);
-    const Expr count = d.products.pairs ? min(rest - nth * lanes, lanes) : rest;
-    return lane_from(d, what, listed, {width - rest + nth * lanes, Channels::numbers, count}, begins_line(d, what, nth, lanes), ahead);
+    const Expr count = d.products.pairs ? min(rest - v * lanes, lanes) : rest;
+    const Expr first = from.defined() ? from : width - rest;
+    return lane_from(d, what, listed, {first, v * lanes, Channels::numbers, count}, begins_line(d, what, v, lanes), ahead);
 }
 
 Expr word_of(const Decode &d, Cached what, const Expr &listed, const Expr &nth) {

@@ -47,71 +47,75 @@ void declare_packed_share(Decode &d) {
 
 // Vector `v` of the values of a key; or of a pair of keys. Where words of neighbouring channels are read, a vector of them makes two of
 // channels, and one of either key two of pairs.
-Expr packed_values(const Decode &d, const Expr &packed_lane, const Expr &of_stream, const Expr &v, Ahead ahead = {}) {
+Expr packed_values(const Decode &d, const Expr &packed_lane, const Expr &of_stream, const Expr &v, Ahead ahead = {}, const Expr &from = 0) {
     const int channels = d.channels_per_lane();
     ahead.wanted = ahead.wanted && v % channels == 0;
     auto lanes = [&](int which) {
         const Expr listed = key_entry(d, packed_lane * d.products.depth() + which, of_stream, step);
-        return lane_of(d, Cached::value, d.blocking.lanes, listed, v / channels, ahead);
+        return lane_of(d, Cached::value, d.blocking.lanes, listed, v / channels, ahead, from);
     };
     if (d.products.pairs) return pairs_of_words(lanes(0), lanes(1), v % channels);
     return d.by_words ? bfloat16_of_words(lanes(0), v % channels) : lanes(0);
 }
 
-// Which vectors of the output: those from `first` on, `at_once` in each pass; made of whole vectors of what is packed, or of the one that
-// words leave, or of channels that fill none.
+// Which vectors of the output: those from `first` on, `at_once` in each pass; made of whole vectors of what is packed, or of these and, as
+// the last of the only pass, of the channels that fill none; or of the vector that words leave; or of channels that fill none.
 struct OutputVectors {
-    enum Of { whole, single, rest };
+    enum Of { whole, whole_and_rest, single, rest };
     std::string name;
     Expr first;
     int at_once;
     Expr passes;
     Of of;
+
+    Expr first_of(const Expr &pass) const { return is_const_one(Halide::Internal::simplify(passes)) ? first : first + pass * at_once; }
 };
 
 // How many vectors of the output a line of a value makes.
 int vectors_of_line(const Decode &d) { return vectors_per_line(d, Cached::value, d.blocking.lanes); }
 
-// Vector `v`, which is whole: of passes over several lines that isn't seen. Which of a word's two channels it is of stays known.
-Expr whole_vector(const Decode &d, const Expr &v) {
-    const int depth = d.channels_per_lane();
-    if (d.blocking.vectors_at_once <= vectors_of_line(d)) return v;
-    return Halide::unsafe_promise_clamped(v / depth, 0, d.whole_value_vectors() / depth - 1) * depth + v % depth;
-}
+// Whether passes are equal, of several lines: see value_passes().
+bool has_equal_passes(const Decode &d) { return d.blocking.vectors_at_once > vectors_of_line(d); }
 
-Expr values_read(const Decode &d, const OutputVectors &vectors, Ahead ahead) {
-    if (vectors.of == OutputVectors::whole) {
-        ahead.wanted = vector % vectors_of_line(d) == 0;
-        return packed_values(d, lane, stream, whole_vector(d, vector), ahead);
-    }
-    const Expr listed = key_entry(d, lane, stream, step);
+// Vector `vector` of pass `pass`. Of equal passes it is counted from the pass's first, which takes fewer instructions; else from the
+// value's first, as only so the bounds of passes that follow from the width show that there is such a channel.
+Expr values_read(const Decode &d, const OutputVectors &vectors, const Halide::Var &pass, Ahead ahead) {
+    const Expr listed = key_entry(d, lane, stream, step), first = vectors.first_of(pass);
     if (vectors.of == OutputVectors::single) return single_lane_of(d, Cached::value, listed, ahead);
-    return rest_lane_of(d, Cached::value, listed, vector - vectors.first, ahead);
+    if (vectors.of == OutputVectors::rest) return rest_lane_of(d, Cached::value, listed, pass, ahead);
+    const bool from_first = has_equal_passes(d);
+    const Expr v = from_first ? Expr(vector) : first + vector, from = from_first ? first * d.blocking.lanes : 0;
+    ahead.wanted = v % vectors_of_line(d) == 0;
+    const Expr whole = packed_values(d, lane, stream, v, ahead, from);
+    if (vectors.of == OutputVectors::whole) return whole;
+    return branch(v == vectors.at_once - 1, rest_lane_of(d, Cached::value, listed, v, ahead, from), whole);
 }
 
 // By an addition of its own: LLVM would have a sum of multiply-adds begin with `sum`, and round differently, where it sees all of them.
-void add_part(Func sum, const Func &of_part, const Expr &of_vector, const Expr &nth, const Expr &of_step) {
+void add_part(Func sum, const Expr &of_vector, const Expr &of_part) {
     auto total = [&]() -> Halide::FuncRef { return sum(channel, of_vector, row, chunk, head, batch); };
-    total() = strict_add(total(), of_part(channel, of_vector, nth, of_step, row, chunk, head, batch));
+    total() = strict_add(total(), of_part);
 }
 
 void declare_values(Decode &d, const OutputVectors &vectors) {
     const std::string &name = vectors.name;
     const bool packed = vectors.of == OutputVectors::whole;
     const PartKeys keys(d, "keys_of_" + name, packed);
+    const Halide::Var pass("pass");
     ValueProducts p;
     p.value = Func("value_of_" + name), p.sum = Func("sum_of_" + name), p.keys = keys.nth;
     const Ahead ahead = {true, d.rows_per_head() == 1, false, turn};
-    p.value(channel, vector, lane, stream, step, turn, chunk, head, batch) = values_read(d, vectors, ahead);
-    auto sum = [&]() -> Halide::FuncRef { return p.sum(channel, vector, part, step, row, chunk, head, batch); };
+    p.value(channel, vector, pass, lane, stream, step, turn, chunk, head, batch) = values_read(d, vectors, pass, ahead);
+    auto sum = [&]() -> Halide::FuncRef { return p.sum(channel, vector, pass, part, step, row, chunk, head, batch); };
     const Expr turn_of_row = row / d.blocking.rows_per_turn;
-    const Expr value = p.value(channel, vector, keys.packed_lane, keys.of_stream, step, turn_of_row, chunk, head, batch);
+    const Expr value = p.value(channel, vector, pass, keys.packed_lane, keys.of_stream, step, turn_of_row, chunk, head, batch);
     sum() = -0.0f; // to which the first product is added for nothing: -0 + x = x for any x
     const Expr shared = share(d, d.scaled_share.defined() ? d.scaled_share : d.share, keys);
     sum() = (packed ? d.products : d.products.singles()).add(sum(), shared, value);
     p.store = RDom(0, vectors.at_once, 0, vectors.passes, 0, d.blocking.parts_per_step(), 0, d.steps_per_chunk(), "store_of_" + name);
-    p.store.where(p.store.w < select(untiled(d), steps(d), 0));
-    add_part(d.output, p.sum, vectors.first + p.store.y * vectors.at_once + p.store.x, p.store.z, p.store.w);
+    const RDom &s = p.store;
+    p.store.where(s.w < select(untiled(d), steps(d), 0));
+    add_part(d.output, vectors.first_of(s.y) + s.x, p.sum(channel, s.x, s.y, s.z, s.w, row, chunk, head, batch));
     d.values.push_back(p);
 }
 
@@ -163,10 +167,16 @@ void declare_output(Decode &d) {
     // A part's values are in the nearest cache when those follow that are left over, and those channels that fill no vector.
     const Expr whole = d.whole_value_vectors(), singles = single_vectors(d, in.value_dim);
     output(d.output, vector) = 0.0f;
-    for (const ValuePasses &p : value_passes(whole, d.blocking.vectors_at_once, vectors_of_line(d), d.channels_per_lane()))
-        declare_values(d, {"values_by_" + std::to_string(p.at_once), p.first, p.at_once, p.count, OutputVectors::whole});
+    const bool rest_with_others = has_equal_passes(d) && d.channels_per_lane() == 1;
+    const std::vector<ValuePasses> passes =
+        rest_with_others ? value_passes_with_rest(whole, rest_of(in.value_dim, lanes) != 0, d.blocking.vectors_at_once, vectors_of_line(d))
+                         : value_passes(whole, d.blocking.vectors_at_once, vectors_of_line(d), d.channels_per_lane());
+    for (const ValuePasses &p : passes) {
+        const std::string name = "values_by_" + std::to_string(p.at_once) + (p.take_rest ? "_with_rest" : "");
+        declare_values(d, {name, p.first, p.at_once, p.count, p.take_rest ? OutputVectors::whole_and_rest : OutputVectors::whole});
+    }
     if (may_be_some(singles)) declare_values(d, {"single_values", whole, 1, singles, OutputVectors::single});
-    if (has_rest(in.value_dim, lanes * products.depth()))
+    if (has_rest(in.value_dim, lanes * products.depth()) && !rest_with_others)
         declare_values(d, {"rest_values", whole + singles, 1, rest_vectors(d, in.value_dim), OutputVectors::rest});
 
     if (d.tiled) declare_tiled_output(d);
@@ -184,7 +194,7 @@ void declare_output(Decode &d) {
     d.careful_parts = RDom(0, d.blocking.parts_per_step(), 0, d.steps_per_chunk(), "careful_parts");
     d.careful_parts.where(d.careful_parts.y < select(all_finite || !untiled(d), 0, steps(d)));
     output(d.careful, vector) = 0.0f;
-    add_part(d.careful, d.careful_sum, vector, d.careful_parts.x, d.careful_parts.y);
+    add_part(d.careful, vector, d.careful_sum(channel, vector, d.careful_parts.x, d.careful_parts.y, row, chunk, head, batch));
     if (d.tiled) declare_tiled_careful(d, all_finite);
 
     Expr header = select(channel == int(Decode::header_maximum), d.maximum(row, chunk, head, batch), d.sum(row, chunk, head, batch));

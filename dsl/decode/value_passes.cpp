@@ -22,21 +22,35 @@ std::vector<ValuePasses> passes_of_a_line(const Expr &whole, int most, int depth
     return passes;
 }
 
+std::vector<ValuePasses> equal_passes(const Expr &whole, const Expr &has_rest, int most, int vectors_per_line, int depth) {
+    const int line = std::max(vectors_per_line, depth);
+    const Expr before_last = max(divided_up(whole, most), 1) - 1;
+    const Expr lines = divided_up(divided_up(whole, before_last + 1), line);
+    const Expr first_of_last = lines * line * before_last, last = whole - first_of_last;
+    const Expr rest_joins = has_rest && whole < most;
+    std::vector<ValuePasses> passes;
+    auto add = [&](int at_once, const Expr &first, const Expr &count, bool take_rest) {
+        if (may_be_some(count)) passes.push_back({at_once, first, count, take_rest});
+    };
+    for (int at_once = most; at_once > 0; at_once -= depth) {
+        const Expr are_of_whole_lines = lines * line == at_once;
+        const Expr count = select(are_of_whole_lines, before_last, 0) + select(last == at_once && !rest_joins, 1, 0);
+        add(at_once, select(are_of_whole_lines, 0, first_of_last), count, false);
+        if (at_once > 1) add(at_once, 0, select(whole + 1 == at_once && has_rest, 1, 0), true);
+    }
+    add(1, whole, select(has_rest && (whole == 0 || whole >= most), 1, 0), true);
+    return passes;
+}
+
 } // namespace
 
 std::vector<ValuePasses> value_passes(const Expr &whole, int most, int vectors_per_line, int depth) {
     if (most <= vectors_per_line) return passes_of_a_line(whole, most, depth);
-    const int line = std::max(vectors_per_line, depth);
-    const Expr before_last = max(divided_up(whole, most), 1) - 1;
-    const Expr lines = divided_up(divided_up(whole, before_last + 1), line), last = whole - lines * line * before_last;
-    std::vector<ValuePasses> passes;
-    for (int at_once = most; at_once > 0; at_once -= depth) {
-        const Expr is_of_whole_lines = lines * line == at_once;
-        const Expr count = select(is_of_whole_lines, before_last, 0) + select(last == at_once, 1, 0);
-        if (!may_be_some(count)) continue;
-        passes.push_back({at_once, select(is_of_whole_lines, 0, lines * before_last) * line, count});
-    }
-    return passes;
+    return equal_passes(whole, Halide::Internal::const_false(), most, vectors_per_line, depth);
+}
+
+std::vector<ValuePasses> value_passes_with_rest(const Expr &whole, const Expr &has_rest, int most, int vectors_per_line) {
+    return equal_passes(whole, has_rest, most, vectors_per_line, 1);
 }
 
 } // namespace attune::dsl

@@ -7,10 +7,12 @@
 
 namespace attune::dsl {
 
-/** Passes of `at_once` vectors each, one after the other from vector `first` on: `count` of them, or none. */
+/** Passes of `at_once` vectors each, one after the other from vector `first` on: `count` of them, or none. The last of these vectors is the
+ * rest, if they take that. */
 struct ValuePasses {
     int at_once;
     Halide::Expr first, count;
+    bool take_rest = false;
 };
 
 /** Passes over `whole` vectors of a value, of `most` at once. If a line, of so many vectors, has fewer, they are as few as can be: half a
@@ -18,5 +20,10 @@ struct ValuePasses {
  * many, and the last takes what is left; that they end with the value isn't seen from their bounds. Else they are of `most`, and of half,
  * and so on, of what is left. `whole` and `most` are multiples of `depth`, and so is every pass. */
 std::vector<ValuePasses> value_passes(const Halide::Expr &whole, int most, int vectors_per_line, int depth = 1);
+
+/** The same where a line has fewer than `most`, depth 1, and after the whole vectors there may be a rest, of channels that fill none. Where
+ * one pass has room for it, that takes it (measured on Granite Rapids: 0.89 to 0.97 of the time), else it is read after the others (with
+ * the last of several the time was 0.96 to 1.06 of that). */
+std::vector<ValuePasses> value_passes_with_rest(const Halide::Expr &whole, const Halide::Expr &has_rest, int most, int vectors_per_line);
 
 } // namespace attune::dsl

@@ -315,7 +315,9 @@ private:
         Func sum = p.sum;
         only_one(sum, {chunk});
         sum.compute_at(d.output, s.y).store_in(Halide::MemoryType::Register);
-        sum.bound_extent(channel, lanes).bound_extent(step, 1).bound_extent(sum.args()[2], 1).bound_extent(vector, s.x.extent());
+        sum.bound_extent(channel, lanes).bound_extent(step, 1).bound(vector, 0, s.x.extent());
+        for (int only : {2, 3}) // pass and part
+            sum.bound_extent(sum.args()[only], 1);
         sum.vectorize(channel).unroll(vector).unroll(row);
         sum.update().reorder({channel, row, vector, p.keys.x, p.keys.y}).vectorize(channel).unroll(vector).unroll(row);
         if (d.products.add_single) sum.update().unroll(p.keys.x); // else LLVM would add up in another order than that of `careful`

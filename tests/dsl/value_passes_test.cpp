@@ -12,28 +12,34 @@ struct Dealing {
     int most, vectors_per_line, depth;
 };
 
+struct Pass {
+    int first, vectors;
+    bool takes_rest;
+};
+
+/** In order, where `symbol` is so much. */
+std::vector<Pass> passes_where(const Halide::Var &symbol, int value, const std::vector<dsl::ValuePasses> &passes) {
+    std::vector<Pass> all;
+    for (const dsl::ValuePasses &p : passes) {
+        const auto known = [&](const Halide::Expr &e) {
+            const auto number = Halide::Internal::as_const_int(Halide::Internal::simplify(substitute(symbol.name(), value, e)));
+            EXPECT_TRUE(number.has_value()) << e;
+            return int(number.value_or(0));
+        };
+        for (int i = 0; i < known(p.count); i++)
+            all.push_back({known(p.first) + i * p.at_once, p.at_once, p.take_rest});
+    }
+    std::sort(all.begin(), all.end(), [](const Pass &a, const Pass &b) { return a.first < b.first; });
+    return all;
+}
+
 class ValuePasses : public ::testing::TestWithParam<Dealing> {
 protected:
-    struct Pass {
-        int first, vectors;
-    };
-
-    /** In order, of a value of so many vectors. */
+    /** Of a value of so many vectors. */
     static std::vector<Pass> passes_of(int whole) {
         const auto [most, vectors_per_line, depth] = GetParam();
         const Halide::Var symbol("whole");
-        std::vector<Pass> all;
-        for (const dsl::ValuePasses &p : dsl::value_passes(symbol, most, vectors_per_line, depth)) {
-            const auto known = [&](const Halide::Expr &e) {
-                const auto value = Halide::Internal::as_const_int(Halide::Internal::simplify(substitute(symbol.name(), whole, e)));
-                EXPECT_TRUE(value.has_value()) << e;
-                return int(value.value_or(0));
-            };
-            for (int i = 0; i < known(p.count); i++)
-                all.push_back({known(p.first) + i * p.at_once, p.at_once});
-        }
-        std::sort(all.begin(), all.end(), [](const Pass &a, const Pass &b) { return a.first < b.first; });
-        return all;
+        return passes_where(symbol, whole, dsl::value_passes(symbol, most, vectors_per_line, depth));
     }
 };
 
@@ -63,6 +69,28 @@ TEST_P(ValuePasses, TakeEveryVectorOnceAndAreAsFewAsCanBe) {
             next += pass.vectors;
         }
         EXPECT_EQ(next, whole);
+    }
+}
+
+TEST(ValuePassesWithRest, ItIsTheLastVectorOfTheOnlyPassOrReadAlone) {
+    constexpr int lanes = 16, most = 8;
+    const Halide::Var width("width");
+    for (int vectors_per_line : {1, 2}) {
+        const auto passes = dsl::value_passes_with_rest(width / lanes, width % lanes != 0, most, vectors_per_line);
+        for (int channels = 0; channels <= 80 * lanes; channels++) {
+            const int whole = channels / lanes;
+            const bool has_rest = channels % lanes != 0, joins = has_rest && whole < most;
+            const std::vector<Pass> all = passes_where(width, channels, passes);
+            EXPECT_EQ(int(all.size()), joins ? 1 : (whole + most - 1) / most + (has_rest ? 1 : 0)) << channels;
+            int next = 0;
+            for (size_t i = 0; i < all.size(); i++) {
+                EXPECT_EQ(all[i].first, next) << channels;
+                EXPECT_LE(all[i].vectors, most) << channels;
+                EXPECT_EQ(all[i].takes_rest, has_rest && i + 1 == all.size()) << channels;
+                next += all[i].vectors;
+            }
+            EXPECT_EQ(next, whole + (has_rest ? 1 : 0)) << channels;
+        }
     }
 }
 

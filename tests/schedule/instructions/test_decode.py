@@ -65,6 +65,21 @@ class Decoding(unittest.TestCase):
                     self.assertLessEqual(len(self.stored(loop)), sums // 3 if sums > 24 else 0)
                 self.assertTrue(any(count(multiply_add, loop) == FLOAT_LANES[machine] for loop in loops))
 
+    def test_finds_a_value_once_at_any_width(self):
+        """A row alone, whose pass has a product a vector: vectors lie at constants from the first, and so does what is asked for. Each at an
+        address of its own, seven vectors took 14 instructions of addresses."""
+        most_of_addresses = 10
+        for dtype in ("f32", "f16"):
+            with self.subTest(dtype=dtype):
+                loops = filter(asks, CODE.innermost_loops(object_of("x86-64-avx512", f"attention_decode_{dtype}")))
+                values = [loop for loop in loops if count("vbroadcastss", loop) == 1 and count(FMA, loop) in range(2, 9)]
+                sums = {count(FMA, loop) for loop in values}
+                self.assertEqual(sums, set(range(2, 9)))
+                self.assertTrue(any("{z}" in operands for loop in values for _, _, operands in loop), "no pass ends with a masked load")
+                for loop in values:
+                    others = [mnemonic for _, mnemonic, _ in loop if not re.match(r"v|prefetch", mnemonic)]
+                    self.assertLessEqual(len(others), most_of_addresses, others)
+
     @staticmethod
     def stored(loop):
         return [operands for _, _, operands in loop if re.match(r"%[yz]mm\d+,.*\(", operands)]
