@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/src/attention/checks.h"
+#include "runtime/src/mask/interval_table.h"
 #include "runtime/src/tensor/integers.h"
 
 namespace attune::runtime {

@@ -5,7 +5,6 @@
 
 #include "runtime/src/attention/plan.h"
 #include "runtime/src/kernel/call.h"
-#include "runtime/src/mask/interval_table.h"
 
 namespace attune::runtime {
 

@@ -175,7 +175,3 @@ extern "C" attune_status attune_attention_run(const attune_attention_plan *plan,
         return run_checked(*plan, cache, shape, scope);
     });
 }
-
-extern "C" void attune_cache_init(attune_cache *cache) {
-    if (reset(cache)) cache->new_tokens = -1;
-}

@@ -1,7 +1,5 @@
 #include "runtime/src/kernel/function_kernel.h"
 
-#include <cmath>
-
 #include "runtime/src/cuda/device.h"
 #include "runtime/src/kernel/cpu.h"
 #include "runtime/src/kernel/registry.h"
@@ -32,16 +30,6 @@ Status check_pair(const attune_tensor &x, const attune_tensor &y, int32_t min_ra
     ATTUNE_TRY(check_tensor(y, {"y", type, x.rank, x.rank, Role::output, !any_strides, device}));
     ATTUNE_TRY(check_same_extents(y, "y", x, "x", x.rank));
     ATTUNE_REQUIRE(same_view(x, y) || !may_overlap(y, x), "y overlaps x in memory; it must be apart from x, or x itself");
-    return {};
-}
-
-Status check_base(double base) {
-    ATTUNE_REQUIRE(std::isfinite(base) && base > 0, "base is {}; it must be above 0 and finite", base);
-    return {};
-}
-
-Status check_temperature(float temperature) {
-    ATTUNE_REQUIRE(temperature > 0, "temperature is {}; it must be above 0", temperature);
     return {};
 }
 

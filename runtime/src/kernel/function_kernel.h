@@ -20,8 +20,4 @@ Status find_function_kernel(const char *operation, const char *schedule, attune_
 Status check_pair(const attune_tensor &x, const attune_tensor &y, int32_t min_rank, int32_t max_rank, bool any_strides = false,
                   attune_device device = ATTUNE_CPU, attune_type type = ATTUNE_F32);
 
-Status check_base(double base);
-
-Status check_temperature(float temperature);
-
 } // namespace attune::runtime

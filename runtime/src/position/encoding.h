@@ -39,6 +39,8 @@ struct EncodingNames {
     const char *width, *dim, *sections, *axes;
 };
 
+Status check_base(double base);
+
 /** Checks base, and for rotary the width, scaling, sections and axes. */
 Status check_encoding(const Encoding &encoding, const EncodingNames &names);
 

@@ -1,5 +1,6 @@
 #include "runtime/src/position/encoding.h"
 
+#include <cmath>
 #include <numeric>
 
 #include "runtime/src/error.h"
@@ -40,6 +41,11 @@ Status check_axes(const Encoding &e, const EncodingNames &names) {
 }
 
 } // namespace
+
+Status check_base(double base) {
+    ATTUNE_REQUIRE(std::isfinite(base) && base > 0, "base is {}; it must be above 0 and finite", base);
+    return {};
+}
 
 Status check_encoding(const Encoding &e, const EncodingNames &names) {
     ATTUNE_TRY(check_base(e.base));

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "runtime/src/error.h"
-#include "runtime/src/mask/interval_table.h"
 #include "runtime/src/tensor/integers.h"
 #include "runtime/src/tensor/tensor.h"
 

@@ -5,8 +5,8 @@
 #include "runtime/src/error.h"
 #include "runtime/src/kernel/function_kernel.h"
 #include "runtime/src/kernel/halide_buffer.h"
-#include "runtime/src/mask/interval_table.h"
 #include "runtime/src/position/alibi_slopes.h"
+#include "runtime/src/tensor/integers.h"
 #include "runtime/src/tensor/tensor.h"
 
 namespace attune::runtime {

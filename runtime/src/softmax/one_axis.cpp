@@ -107,6 +107,11 @@ Status check_axis(int32_t given, const attune_tensor &x, int32_t &axis) {
     return {};
 }
 
+Status check_temperature(float temperature) {
+    ATTUNE_REQUIRE(temperature > 0, "temperature is {}; it must be above 0", temperature);
+    return {};
+}
+
 Status check_axis_mask(const attune_tensor *mask, const attune_tensor &x, const attune_tensor &y) {
     if (!mask) return {};
     ATTUNE_TRY(check_tensor(*mask, {"mask", ATTUNE_BOOL, x.rank, x.rank, Role::input, false, x.device}));

@@ -22,6 +22,8 @@ struct OneAxis {
 /** `axis`: `given`, counted from the front. */
 Status check_axis(int32_t given, const attune_tensor &x, int32_t &axis);
 
+Status check_temperature(float temperature);
+
 /** Checks a mask, which may be nullptr: bool, of the rank and on the device of x, each axis full or 1, apart from y. */
 Status check_axis_mask(const attune_tensor *mask, const attune_tensor &x, const attune_tensor &y);
 
