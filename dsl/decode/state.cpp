@@ -74,8 +74,7 @@ struct OutputVectors {
 // How many vectors of the output a line of a value makes.
 int vectors_of_line(const Decode &d) { return vectors_per_line(d, Cached::value, d.blocking.lanes); }
 
-// Whether passes are equal, of several lines: see value_passes().
-bool has_equal_passes(const Decode &d) { return d.blocking.vectors_at_once > vectors_of_line(d); }
+bool has_equal_passes(const Decode &d) { return are_equal_passes(d.blocking.vectors_at_once, vectors_of_line(d)); }
 
 // Vector `vector` of pass `pass`. Of equal passes it is counted from the pass's first, which takes fewer instructions; else from the
 // value's first, as only so the bounds of passes that follow from the width show that there is such a channel.
@@ -168,10 +167,8 @@ void declare_output(Decode &d) {
     const Expr whole = d.whole_value_vectors(), singles = single_vectors(d, in.value_dim);
     output(d.output, vector) = 0.0f;
     const bool rest_with_others = has_equal_passes(d) && d.channels_per_lane() == 1;
-    const std::vector<ValuePasses> passes =
-        rest_with_others ? value_passes_with_rest(whole, rest_of(in.value_dim, lanes) != 0, d.blocking.vectors_at_once, vectors_of_line(d))
-                         : value_passes(whole, d.blocking.vectors_at_once, vectors_of_line(d), d.channels_per_lane());
-    for (const ValuePasses &p : passes) {
+    const Expr with_rest = rest_with_others ? rest_of(in.value_dim, lanes) != 0 : Halide::Internal::const_false();
+    for (const ValuePasses &p : value_passes(whole, d.blocking.vectors_at_once, vectors_of_line(d), d.channels_per_lane(), with_rest)) {
         const std::string name = "values_by_" + std::to_string(p.at_once) + (p.take_rest ? "_with_rest" : "");
         declare_values(d, {name, p.first, p.at_once, p.count, p.take_rest ? OutputVectors::whole_and_rest : OutputVectors::whole});
     }

@@ -44,13 +44,11 @@ std::vector<ValuePasses> equal_passes(const Expr &whole, const Expr &has_rest, i
 
 } // namespace
 
-std::vector<ValuePasses> value_passes(const Expr &whole, int most, int vectors_per_line, int depth) {
-    if (most <= vectors_per_line) return passes_of_a_line(whole, most, depth);
-    return equal_passes(whole, Halide::Internal::const_false(), most, vectors_per_line, depth);
-}
+bool are_equal_passes(int most, int vectors_per_line) { return most > vectors_per_line; }
 
-std::vector<ValuePasses> value_passes_with_rest(const Expr &whole, const Expr &has_rest, int most, int vectors_per_line) {
-    return equal_passes(whole, has_rest, most, vectors_per_line, 1);
+std::vector<ValuePasses> value_passes(const Expr &whole, int most, int vectors_per_line, int depth, const Expr &has_rest) {
+    if (are_equal_passes(most, vectors_per_line)) return equal_passes(whole, has_rest, most, vectors_per_line, depth);
+    return passes_of_a_line(whole, most, depth);
 }
 
 } // namespace attune::dsl

@@ -76,7 +76,7 @@ TEST(ValuePassesWithRest, ItIsTheLastVectorOfTheOnlyPassOrReadAlone) {
     constexpr int lanes = 16, most = 8;
     const Halide::Var width("width");
     for (int vectors_per_line : {1, 2}) {
-        const auto passes = dsl::value_passes_with_rest(width / lanes, width % lanes != 0, most, vectors_per_line);
+        const auto passes = dsl::value_passes(width / lanes, most, vectors_per_line, 1, width % lanes != 0);
         for (int channels = 0; channels <= 80 * lanes; channels++) {
             const int whole = channels / lanes;
             const bool has_rest = channels % lanes != 0, joins = has_rest && whole < most;

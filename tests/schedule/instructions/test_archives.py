@@ -7,7 +7,6 @@ import unittest
 
 from kernels import AR, ARCHIVES, CODE, KERNELS, main
 
-
 # What AMD has and Intel hasn't, and the other way round: SSE4A, AMX, half precision.
 OF_ONE_MAKER = re.compile(r"extrq|insertq|movnts[sd]|clzero|mwaitx|tdp|tile|v(?!cvtps2).*ph$|vmovw")
 # VEX and EVEX mnemonics, and those of SSE3 to SSE4.2 and POPCNT that a compiler would choose.

@@ -35,7 +35,7 @@ class Products(unittest.TestCase):
             for kernel in ("", "_d64", "_d128"):
                 with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
                     loops, _ = self.loops_of_products(machine, dtype, multiply_add, kernel)
-                    scores = [loop for loop in loops if any(mnemonic.startswith("prefetch") for _, mnemonic, _ in loop)]
+                    scores = list(filter(asks, loops))
                     self.assertGreaterEqual(len(scores), 1)
                     self.assertFalse([instruction for loop in scores for instruction in loop if touches_stack_with_vectors(instruction)])
 
@@ -132,8 +132,8 @@ class MemoryAhead(unittest.TestCase):
                     asking, sums = 0, 24 if FLOAT_LANES[machine] == 16 else 12 # of a panel and a tile
                     for loop in CODE.innermost_loops(path):
                         found = [mnemonic for _, mnemonic, _ in loop]
-                        products = sum(bool(re.fullmatch(multiply_add + ".*", mnemonic)) for mnemonic in found)
-                        if products == 0 or not any(mnemonic.startswith("prefetch") for mnemonic in found):
+                        products = count(multiply_add, loop)
+                        if products == 0 or not asks(loop):
                             continue
                         asking += products == sums * self.CHANNELS.get((machine, kernel), 1)
                         self.assertEqual((found.count("prefetcht1"), found.count("prefetcht0")), (2, int(bool(keys_in_place))))

@@ -2,7 +2,7 @@
 import re
 import unittest
 
-from kernels import CODE, FEATURES, main, object_of, tuned_for
+from kernels import CODE, FEATURES, count, main, object_of, tuned_for
 
 
 class LinearLayers(unittest.TestCase):
@@ -20,7 +20,7 @@ class LinearLayers(unittest.TestCase):
                 tuned = tuned.get("pairs" if dtype == "bf16" and machine in pairs else "any", tuned["any"])
                 path = object_of(machine, f"linear_{schedule}_{dtype}")
                 self.assertEqual(set(re.findall(r"prefetch\w+", CODE.disassembly(path))), {f"prefetcht{tuned['level_ahead'] - 1}"})
-                asked = [sum(mnemonic.startswith("prefetch") for _, mnemonic, _ in loop) for loop in CODE.innermost_loops(path)]
+                asked = [count("prefetch", loop) for loop in CODE.innermost_loops(path)]
                 self.assertGreaterEqual(max(asked), tuned["panels"])
 
 
