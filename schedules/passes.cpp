@@ -4,6 +4,7 @@
 #include "dsl/in_place.h"
 #include "dsl/prefetch.h"
 #include "dsl/side_output.h"
+#include "dsl/word_powers.h"
 #include "dsl/words.h"
 #include "schedules/cuda/private_registers.h"
 #include "schedules/lowered/ask_for_stores.h"
@@ -52,14 +53,16 @@ void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attention, cons
     // Whether all values are finite is seen as they are copied.
     if (attention.operands.value_lanes == machine.float_lanes && attention.blocking.values_together == 1)
         pipeline.add_custom_lowering_pass(new ReduceStores(attention.operands.value, attention.operands.value_lane, 0));
-    // A block's scores are exponents or not.
-    if (attention.blocking.scores_as_exponents) pipeline.add_custom_lowering_pass(new UnswitchLoops(state.weight, pure_definition));
+    // A block's scores are exponents or not, and its exponents wide or not.
+    if (attention.blocking.scores_as_exponents || attention.blocking.weights_as_words)
+        pipeline.add_custom_lowering_pass(new UnswitchLoops(state.weight, pure_definition));
     for (const Halide::Func &turned : {attention.operands.query_lines, attention.fold.state})
         pipeline.add_custom_lowering_pass(new TurnSquares(turned));
     if (machine.bfloat16_tiles || attention.blocking.products.parts > 1) {
         pipeline.add_custom_lowering_pass(new x86::TileProducts);
         pipeline.add_custom_lowering_pass(new TurnSquares(attention.operands.value_words));
     }
+    if (attention.blocking.weights_as_words) dsl::lower_word_powers(pipeline);
     dsl::lower_words(pipeline);
     dsl::lower_in_place(pipeline);
     dsl::lower_prefetches(pipeline);

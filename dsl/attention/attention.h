@@ -107,6 +107,8 @@ struct Blocking {
     // Not with pairs; of f32: whether scores that nothing changes are made as exponents of 4, which saves weights a product. See
     // scored_by_exponent().
     bool scores_as_exponents = false;
+    // Of pairs: whether weights are made two at a time, by word_powers(), of rows whose exponents are small enough.
+    bool weights_as_words = false;
     int lanes_apart = 0;             // keys of a panel whose maxima, and packed ones whose sums, are kept apart; divides both; 0: all
     bool reads_in_place = false;     // keys and values are read where the caller has them, where they lie as their copies would
     bool asks_ahead = false;         // each task asks for the memory of the next
@@ -254,6 +256,7 @@ struct BlockState {
     Halide::Func lane_maximum; // (row, lane, tile, block, head, batch)
     Halide::Func maximum;      // (row, tile, block, head, batch)
     Halide::Func exponent;     // (row, which, tile, block, head, batch): of pairs, by Exponent
+    Halide::Func any_wide;     // (tile, block, head, batch): not 0 where words don't do for some row; only with weights_as_words
     Halide::Func weight;       // (row, slot key, tile, block, head, batch): e^((s - maximum) / T), packed; of pairs sqrt 2 times that
     Halide::Func lane_sum;     // (row, lane, tile, block, head, batch): of the weights as packed
     Halide::Func sum;          // (row, tile, block, head, batch)
@@ -262,12 +265,12 @@ struct BlockState {
     Halide::Func kept;
     Halide::Func kept_weight; // as weight, 0 where dropped: with dropout, and only where products of tiles are added up in memory
     Halide::Func output;      // (row, dim, tile, block, head, batch): sum of weight * v
-    Halide::RDom unchanged_slots, maximum_slots, sum_slots, lanes, sum_lanes; // the first where maxima_with_scores
+    Halide::RDom unchanged_slots, maximum_slots, sum_slots, lanes, sum_lanes, exponent_rows; // the first where maxima_with_scores
     // The stages of `output`, in order. All v finite, a stage for each part of the rows; that and dropout, undefined where there is
     // kept_weight; some v Inf or NaN.
     std::vector<Halide::RDom> finite_keys;
     Halide::RDom dropped_keys, careful_keys;
-    enum Exponent { row_scale, row_reference };
+    enum Exponent { row_scale, row_reference, word_scale, word_offset }; // the last two with weights_as_words
 };
 
 /** The fold over blocks, and what comes of it. */

@@ -103,8 +103,11 @@ Fold fold(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &
         Expr all = listed_in(Panels::listed_count), count = select(which == counts_at, all, all - listed_in(Panels::full_count));
         output = branch(in_step < others, lane_of(which) + cast<float>(count), output);
     }
+    // Weights made as words are below 0, by far, where a score is NaN, and nowhere else.
+    Expr sum = partial.sum(row, tile, b, head, batch);
+    if (blocking.weights_as_words) sum = select(strict_less(sum, 0.0f), nan_value(), sum);
     lane_of(which) = branch(which >= state::output, output,
-                            branch(which == state::sum, merged(partial.sum(row, tile, b, head, batch)), //
+                            branch(which == state::sum, merged(sum), //
                                    branch(which == state::maximum, maximum, factor)));
 
     declare_attends(f, in, blocking, ranges);

@@ -74,7 +74,7 @@ Halide::Expr weight_in_block(const AttentionInputs &in, const Blocking &blocking
 
 /** Of pairs: what a row's scores are multiplied with, and what is then taken off, for exponents of 2 of at most about 0: one instruction
  * for both. The maximum's product is rounded, by 2^-24 of itself, and all keys of a block are relative to what it is then. Weights are sqrt
- * 2 times their powers (exp2_half_to_bfloat16). By BlockState::Exponent. */
+ * 2 times their powers (exp2_half_to_bfloat16). The same of WordExponent, to be added. By BlockState::Exponent. */
 Halide::Expr exponent(const Halide::Expr &which, const Halide::Expr &maximum, const Halide::Expr &base2);
 
 /** What a state is multiplied with as it merges into one of the given maximum: e^((its maximum - maximum) / T). Of pairs, one that

@@ -7,6 +7,7 @@
 
 #include "dsl/numeric.h"
 #include "dsl/softmax.h"
+#include "dsl/word_powers.h"
 
 namespace attune::dsl {
 
@@ -81,7 +82,10 @@ Expr weight_in_block(const AttentionInputs &in, const Blocking &blocking, const 
 
 Expr exponent(const Expr &which, const Expr &maximum, const Expr &base2) {
     const Expr reference = reference_score(maximum), scale = row_scale(reference, base2);
-    return branch(which == int(BlockState::row_scale), scale, strict_multiply(reference, scale));
+    const Expr product = strict_multiply(reference, scale);
+    const Expr in_words = branch(which == int(BlockState::word_scale), strict_multiply(scale, WordExponent::per_unit),
+                                 strict_subtract(WordExponent::of_zero, strict_multiply(product, WordExponent::per_unit)));
+    return branch(which < int(BlockState::word_scale), branch(which == int(BlockState::row_scale), scale, product), in_words);
 }
 
 Expr state_factor(const Products &products, const Expr &is_added, const Expr &of_state, const Expr &maximum, const Expr &base2) {

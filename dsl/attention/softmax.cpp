@@ -3,6 +3,7 @@
 #include "dsl/attention/parts.h"
 #include "dsl/axes.h"
 #include "dsl/numeric.h"
+#include "dsl/word_powers.h"
 
 namespace attune::dsl {
 
@@ -19,7 +20,7 @@ class BlockStateStages : BlockParts {
 public:
     BlockStateStages(const BlockParts &parts, const Scores &scores) : BlockParts(parts), scores(scores) {
         b.lane_maximum = Func("lane_maximum"), b.maximum = Func("block_maximum"), b.weight = Func("weight");
-        b.exponent = Func("exponent");
+        b.exponent = Func("exponent"), b.any_wide = Func("any_wide_exponent");
         b.lane_sum = Func("lane_sum"), b.sum = Func("block_sum"), b.kept = Func("kept"), b.kept_weight = Func("kept_weight"),
         b.output = Func("block_output");
     }
@@ -60,6 +61,11 @@ private:
     Halide::FuncRef by_lane(const Func &f, const Expr &l) const { return f(row, l, tile, block, head, batch); }
     Halide::FuncRef over_all(const Func &f) const { return f(row, tile, block, head, batch); }
 
+    // Of a NaN score nothing, where weights are made as words: those of a score above the maximum would be of any size.
+    Expr larger(const Expr &maximum, const Expr &score) const {
+        return blocking.weights_as_words ? select(strict_less(maximum, score), score, maximum) : max(maximum, score);
+    }
+
     void take_maximum() {
         by_lane(b.lane_maximum, lane) = masked_score();
         const auto score_of = [&](const RDom &r) { return score(r.y * panel_keys + r.x * apart + lane); };
@@ -75,10 +81,10 @@ private:
                 b.unchanged_slots.where(cast<uint8_t>(is_unchanged) != 0);
             else
                 looked_at = select(is_unchanged, looked_at, masked_score());
-            by_lane(b.lane_maximum, lane) = max(by_lane(b.lane_maximum, lane), looked_at);
+            by_lane(b.lane_maximum, lane) = larger(by_lane(b.lane_maximum, lane), looked_at);
             b.maximum_slots.where(b.maximum_slots.y >= scores.unchanged);
         }
-        by_lane(b.lane_maximum, lane) = max(by_lane(b.lane_maximum, lane), score_of(b.maximum_slots));
+        by_lane(b.lane_maximum, lane) = larger(by_lane(b.lane_maximum, lane), score_of(b.maximum_slots));
         // As updates, since of one expression the compiler makes sums in another order.
         b.lanes = RDom(0, apart, "lanes"), b.sum_lanes = RDom(0, sums_apart, "sum_lanes");
         over_all(b.maximum) = masked_score();
@@ -91,15 +97,38 @@ private:
         const auto pair_weight = [&](const Expr &key) {
             return exp2_half_to_bfloat16(score(key) * of_exponent(BlockState::row_scale) - of_exponent(BlockState::row_reference));
         };
+        if (blocking.weights_as_words) find_wide_exponents();
+        const auto word_exponent = [&](const Expr &key) {
+            return WordExponent::clamped(score(key) * of_exponent(BlockState::word_scale) + of_exponent(BlockState::word_offset));
+        };
         const auto number_weight = [&](const Expr &key) { return weight_in_block(in, blocking, score(key), over_all(b.maximum)); };
         const auto packed_weight = [&](int nth_part) {
             if (!products.pairs) return number_weight(key);
-            return products.pack([&](int nth) {
+            const Expr packed = products.pack([&](int nth) {
                 const Expr k = 2 * key + nth;
                 return products.rounds() ? pair_weight(k) : part_of_float(number_weight(k), nth_part);
             });
+            if (!blocking.weights_as_words) return packed;
+            const Expr words = word_powers(word_exponent(2 * key), word_exponent(2 * key + 1));
+            // By row, so that no bit of a row depends on the others of its tile.
+            return branch(b.any_wide(tile, block, head, batch) != 0, select(is_wide(row), packed, words), words);
         };
         weight(key, part) = defined_if(key < listed(panels, Panels::listed_count) * packed_keys, of_part(products, packed_weight));
+    }
+
+    // Whether words don't do for a row: its largest exponent is too large for them, Inf or NaN, or its scale one that where the caller has
+    // denormals count as 0 would make NaN of a masked score.
+    Expr is_wide(const Expr &of_row) const {
+        const auto constant = [&](BlockState::Exponent which) { return b.exponent(of_row, int(which), tile, block, head, batch); };
+        const float least_normal = 1.17549435e-38f;
+        return !(strict_less(abs(constant(BlockState::row_reference)), WordExponent::most) &&
+                 constant(BlockState::word_scale) >= least_normal);
+    }
+    void find_wide_exponents() {
+        b.exponent_rows = RDom(0, blocking.rows_per_tile, "exponent_rows");
+        const auto any = [&]() -> Halide::FuncRef { return b.any_wide(tile, block, head, batch); };
+        any() = 0;
+        any() = max(any(), select(is_wide(b.exponent_rows), 1, 0));
     }
 
     // Of the weights as the product takes them, so that rounding them cancels.

@@ -331,7 +331,17 @@ private:
             Func exponent = p.exponent;
             per_tile(exponent);
             const Var which = exponent.args()[1];
-            exponent.bound(which, 0, 2).bound_extent(row, rows).reorder(row, which).vectorize(row, lanes).unroll(row).unroll(which);
+            exponent.bound(which, 0, a.blocking.weights_as_words ? 4 : 2)
+                .bound_extent(row, rows)
+                .reorder(row, which)
+                .vectorize(row, lanes)
+                .unroll(row)
+                .unroll(which);
+        }
+        if (a.blocking.weights_as_words) {
+            Func any_wide = p.any_wide;
+            per_tile(any_wide);
+            any_wide.update().atomic().vectorize(p.exponent_rows, lanes);
         }
         kept.never_partition_all();
         by_counters(kept, a.inputs.dropout, lanes);
@@ -391,6 +401,7 @@ dsl::Blocking blocking_of(const Machine &machine, int head_dim, int parts) {
     if (tiled) {
         blocking.scores_in_memory = blocking.sums_with_weights = true;
         blocking.lanes_apart = 4, blocking.values_together = tile_words;
+        blocking.weights_as_words = products.rounds();
     }
     blocking.maxima_with_scores = true;
     // Measured: 1.8 % less time at D 64 with AVX-512; with AVX2, whose registers are few, LLVM spills more in the products, 2 % slower.

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "dsl/word_powers.h"
 #include "dsl/words.h"
 #include "targets.h"
 
@@ -21,6 +22,7 @@ public:
         result(i) = f(input_(i));
         result.vectorize(i, registers * target.natural_vector_size<float>(), Halide::TailStrategy::GuardWithIf);
         result_ = Halide::Pipeline(result);
+        dsl::lower_word_powers(result_);
         dsl::lower_words(result_);
         result_.compile_jit(target);
     }

@@ -115,22 +115,39 @@ TEST_P(AttentionNaN, PaddingDoesntCount) {
     expect_same(run_attention(kernel(), padded), run_attention(kernel(), p));
 }
 
-/** A key some rows attend to and others don't: no bit of those that don't may change. */
+/** A key some rows attend to and others don't: no bit of those that don't may change, be it NaN, or its scores too large for what others
+ * are weighed by. */
 TEST_P(AttentionNaN, RowsThatDontAttendAreUntouched) {
-    for (int64_t place : {0, 5, 20, 36}) {
-        AttentionProblem p = problem(37, 37);
-        p.mask = "causal & !window(2,0)";
-        const AttentionRun clean = run_attention(kernel(), p);
-        const AttentionProblem spoilt = clone(p);
-        poison_key(spoilt, 0, place, NAN);
-        const AttentionRun run = run_attention(kernel(), spoilt);
-        ASSERT_TRUE(run.status.ok()) << run.status.message;
-        for (int64_t i = 0; i < std::min<int64_t>(37, place + 3); i++)
-            for (int64_t d = 0; d < p.value_dim(); d++)
-                ASSERT_EQ(run.out(0, 1, i, d), clean.out(0, 1, i, d)) << "key " << place << ", row " << i << ", column " << d;
-        SCOPED_TRACE(place);
-        expect_agrees_with_oracle(run, spoilt, {false, 0});
-    }
+    for (float poison : {NAN, infinity, 3e3f, 1e30f})
+        for (int64_t place : {0, 5, 20, 36}) {
+            AttentionProblem p = problem(37, 37);
+            p.mask = "causal & !window(2,0)";
+            const AttentionRun clean = run_attention(kernel(), p);
+            const AttentionProblem spoilt = clone(p);
+            poison_key(spoilt, 0, place, poison);
+            const AttentionRun run = run_attention(kernel(), spoilt);
+            ASSERT_TRUE(run.status.ok()) << run.status.message;
+            for (int64_t i = 0; i < std::min<int64_t>(37, place + 3); i++)
+                for (int64_t d = 0; d < p.value_dim(); d++)
+                    ASSERT_EQ(run.out(0, 1, i, d), clean.out(0, 1, i, d)) << "key " << place << ", row " << i << ", column " << d;
+            SCOPED_TRACE(::testing::Message() << "key " << place << ": " << poison);
+            if (std::isnan(poison)) expect_agrees_with_oracle(run, spoilt, {false, 0});
+        }
+}
+
+/** Whatever comes before it and after: a maximum that forgets what it had at a NaN would weigh scores above it. */
+TEST_P(AttentionNaN, ANanBesideALargeScoreShows) {
+    for (float large : {5.0f, 50.0f, 130.0f, 400.0f, 3000.0f})
+        for (int64_t place : {4, 7, 11, 40}) {
+            AttentionProblem p = problem(13, 49);
+            p.scale = 1.0f / static_cast<float>(p.dim());
+            p.q.fill(1.0f);
+            for (int64_t d = 0; d < p.dim(); d++)
+                p.k(0, 0, 3, d) = large;
+            p.k(0, 0, place, 0) = NAN;
+            SCOPED_TRACE(::testing::Message() << "scores of " << large << ", NaN at " << place);
+            expect_right(p, {false, 0});
+        }
 }
 
 /** One NaN or infinity in one place of q, k or v, at the edges of rows and of the tensor. */

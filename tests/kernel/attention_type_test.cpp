@@ -245,7 +245,7 @@ TEST_P(AttentionTypes, ALevelOfAllScoresChangesNothing) {
         return run(p);
     };
     const HalfRun low = at_level(0);
-    for (float level : {1.0f, -40.0f, 1024.0f, 6016.0f, -8192.0f}) {
+    for (float level : {1.0f, 5.0f, -5.5f, 6.0f, -40.0f, 1024.0f, 6016.0f, -8192.0f}) {
         const HalfRun high = at_level(level);
         ASSERT_TRUE(high.status.ok()) << high.status.message;
         EXPECT_TRUE(agrees(high.out, low.out, {0.004})) << level;
@@ -267,6 +267,59 @@ TEST_P(AttentionTypes, WhatIsAttendedShows) {
     const AttentionAnswer exact = attention_in_double(p);
     EXPECT_TRUE(agrees(got.out, exact.out, {0.05}, 0.2)) << "out";
     EXPECT_TRUE(agrees(got.lse, exact.lse, {0.05}, 0.2)) << "lse";
+}
+
+/** A key some rows attend to and others don't: no bit of those that don't may change, be it NaN, or its scores too large for what others
+ * are weighed by. */
+TEST_P(AttentionTypes, RowsThatDontAttendAreUntouched) {
+    for (float poison : {NAN, INFINITY, 3072.0f})
+        for (int64_t place : {5, 20}) {
+            AttentionProblem p = half_problem(37, 37);
+            p.mask = "causal & !window(2,0)";
+            const HalfRun clean = run(p);
+            for (int64_t d = 0; d < p.dim(); d++)
+                p.k(0, 1, place, d) = poison;
+            for (int64_t d = 0; d < p.value_dim(); d++)
+                p.v(0, 1, place, d) = poison;
+            const HalfRun got = run(p);
+            ASSERT_TRUE(got.status.ok()) << got.status.message;
+            const int64_t width = p.value_dim(), untouched = place + 3, head = 2 * 37;
+            for (int64_t cell = head * width; cell < (head + untouched) * width; cell++)
+                ASSERT_EQ(got.out[cell], clean.out[cell]) << poison << " at " << place << ": cell " << cell;
+            for (int64_t row = head; row < head + untouched; row++)
+                ASSERT_EQ(got.lse[row], clean.lse[row]) << poison << " at " << place << ": row " << row;
+        }
+}
+
+/** Whatever comes before it and after: a maximum that forgets what it had at a NaN would weigh scores above it. */
+TEST_P(AttentionTypes, ANanBesideALargeScoreShows) {
+    for (float large : {4.0f, 48.0f, 128.0f, 384.0f, 3072.0f})
+        for (int64_t place : {4, 7, 11, 40}) {
+            AttentionProblem p = rounded(problem(13, 49));
+            p.scale = 1.0f / static_cast<float>(p.dim());
+            p.q.fill(1.0f);
+            for (int64_t d = 0; d < p.dim(); d++)
+                p.k(0, 0, 3, d) = large;
+            p.k(0, 0, place, 0) = NAN;
+            const HalfRun got = run(p);
+            ASSERT_TRUE(got.status.ok()) << got.status.message;
+            for (double x : got.out)
+                ASSERT_TRUE(std::isnan(x)) << "scores of " << large << ", NaN at " << place;
+            for (double x : got.lse)
+                ASSERT_TRUE(std::isnan(x)) << "scores of " << large << ", NaN at " << place;
+        }
+}
+
+/** Rows of a tile whose scores are of thousands and near one another, and others. */
+TEST_P(AttentionTypes, RowsOfLargeScoresBesideSmallOnes) {
+    AttentionProblem p = half_problem(41, 77);
+    p.scale = 1.0f;
+    for (int64_t i = 0; i < 41; i += 3)
+        for (int64_t d = 0; d < p.dim(); d++)
+            p.q(0, 1, i, d) *= 1024;
+    const HalfRun got = run(p);
+    ASSERT_TRUE(got.status.ok()) << got.status.message;
+    expect_within(2, p);
 }
 
 /** q and k are rounded once more after they are turned. */

@@ -89,7 +89,24 @@ class Tiles(unittest.TestCase):
             with self.subTest(kernel=kernel):
                 found = CODE.mnemonics_of(object_of("x86-64-avx512_amx", f"attention_flash_bf16{kernel}"))
                 stores = [i for i, mnemonic in enumerate(found) if mnemonic == "tilestored"]
-                self.assertGreaterEqual(max(found[i:i + 2 * vectors].count("vmaxps") for i in stores), vectors)
+                self.assertGreaterEqual(max(found[i:i + 3 * vectors].count("vmaxps") for i in stores), vectors) # each with a load
+
+
+class WeightsAsWords(unittest.TestCase):
+    """With AMX weights are made two vectors at once, in numbers of 16 bits: for each vector a multiply-add, a maximum and a shift, for two of
+    them eight operations more, and no permutation of two registers, which is several."""
+
+    def test_are_made_by_seven_operations_a_vector(self):
+        for kernel in ("", "_d64", "_d128"):
+            with self.subTest(kernel=kernel):
+                loops = [[mnemonic for _, mnemonic, _ in loop]
+                         for loop in CODE.innermost_loops(object_of("x86-64-avx512_amx", f"attention_flash_bf16{kernel}"))]
+                loops = [loop for loop in loops if "vpmulhuw" in loop]
+                self.assertEqual(len(loops), 2) # the other one for tiles of which some row's exponents are wide
+                plain = min(loops, key=len)
+                self.assertGreater(plain.count("vpshldw"), 0) # one for each two
+                self.assertEqual(len([mnemonic for mnemonic in plain if re.match(r"v(?!mov(aps|ups|dqa|dqu64))", mnemonic)]),
+                                 14 * plain.count("vpshldw"))
 
 
 class TilesOfNumbersInParts(unittest.TestCase):
