@@ -93,20 +93,21 @@ class Tiles(unittest.TestCase):
 
 
 class WeightsAsWords(unittest.TestCase):
-    """With AMX weights are made two vectors at once, in numbers of 16 bits: for each vector a multiply-add, a maximum and a shift, for two of
+    """Weights of pairs are made two vectors at once, in numbers of 16 bits: for each vector a multiply-add, a maximum and a shift, for two of
     them eight operations more, and no permutation of two registers, which is several."""
 
     def test_are_made_by_seven_operations_a_vector(self):
-        for kernel in ("", "_d64", "_d128"):
-            with self.subTest(kernel=kernel):
-                loops = [[mnemonic for _, mnemonic, _ in loop]
-                         for loop in CODE.innermost_loops(object_of("x86-64-avx512_amx", f"attention_flash_bf16{kernel}"))]
-                loops = [loop for loop in loops if "vpmulhuw" in loop]
-                self.assertEqual(len(loops), 2) # the other one for tiles of which some row's exponents are wide
-                plain = min(loops, key=len)
-                self.assertGreater(plain.count("vpshldw"), 0) # one for each two
-                self.assertEqual(len([mnemonic for mnemonic in plain if re.match(r"v(?!mov(aps|ups|dqa|dqu64))", mnemonic)]),
-                                 14 * plain.count("vpshldw"))
+        for machine in ("x86-64-avx512_amx", "x86-64-avx512_bf16"):
+            for kernel in ("", "_d64", "_d128"):
+                with self.subTest(machine=machine, kernel=kernel):
+                    loops = [[mnemonic for _, mnemonic, _ in loop]
+                             for loop in CODE.innermost_loops(object_of(machine, f"attention_flash_bf16{kernel}"))]
+                    loops = [loop for loop in loops if "vpmulhuw" in loop]
+                    self.assertEqual(len(loops), 2) # the other one for tiles of which some row's exponents are wide
+                    plain = min(loops, key=len)
+                    self.assertGreater(plain.count("vpshldw"), 0) # one for each two
+                    self.assertEqual(len([mnemonic for mnemonic in plain if re.match(r"v(?!mov(aps|ups|dqa|dqu64))", mnemonic)]),
+                                     14 * plain.count("vpshldw"))
 
 
 class TilesOfNumbersInParts(unittest.TestCase):
