@@ -14,13 +14,13 @@ struct WordExponent {
     // Of an x that a sum with of_zero has left enough digits of, as a multiply-add makes it: for 2^-14 of a power.
     static constexpr float most = 1024.0f;
 
-    /** x * per_unit + of_zero, for x of at most some 0.4, with what is too small as 2^-127, and so as 0. */
+    /** The exponent, x * per_unit + of_zero of an x of at most some 0.4, or the lowest where it is below that; NaN for NaN. */
     static Halide::Expr clamped(const Halide::Expr &exponent);
 };
 
 /** The pair, the first below, of the numbers of bf16 nearest to 2^(x + 1/2), for WordExponents of two x: within 2^-12.5 before they are
- * rounded, and exactly 0 for the lowest; between 2^-126 and 2^-127 denormal. For NaN a number of at most -2^65, or NaN. Only in pipelines
- * that lower_word_powers() was called for. */
+ * rounded, and exactly 0 for the lowest; below 2^-126 denormal. What is up to 2^-8 below a power of 2 becomes that, which is as far off as
+ * what is above it may be. For NaN a number of at most -2^65, or NaN. Only in pipelines that lower_word_powers() was called for. */
 Halide::Expr word_powers(const Halide::Expr &first, const Halide::Expr &second);
 
 /** Turns word_powers() into operations on vectors of 16-bit numbers. */

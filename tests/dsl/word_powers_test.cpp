@@ -31,7 +31,7 @@ double x_of(float exponent) { return (double(exponent) - double(WordExponent::of
 /** The exponent that x has, as a multiply-add makes it. */
 float exponent_of(double x) { return static_cast<float>(x * double(WordExponent::per_unit) + double(WordExponent::of_zero)); }
 
-/** All with an x down to -126, and up to where rounding may bring that of 0: it is no number of 16 bits that has more digits. */
+/** From the exponent of -126 up to where rounding may bring that of 0. */
 TEST_P(WordPowers, AreTheNearestNumbersOfBfloat16) {
     std::vector<float> exponents;
     for (uint32_t bits = bits_of(exponent_of(-126)); bits <= bits_of(exponent_of(0.375)); bits += 3)
@@ -46,7 +46,7 @@ TEST_P(WordPowers, AreTheNearestNumbersOfBfloat16) {
     }
 }
 
-/** Between two numbers of bf16, which the power is made for, it is within 2^-10: so far apart are those that round differently. */
+/** Where the number changes the power is that halfway between both, within 2^-10. */
 TEST_P(WordPowers, GrowWithTheExponentAndTurnNearTies) {
     std::vector<float> exponents;
     for (uint32_t bits = bits_of(exponent_of(-2)); bits <= bits_of(exponent_of(0)); bits++)
