@@ -83,9 +83,11 @@ Expr weight_in_block(const AttentionInputs &in, const Blocking &blocking, const 
 Expr exponent(const Expr &which, const Expr &maximum, const Expr &base2) {
     const Expr reference = reference_score(maximum), scale = row_scale(reference, base2);
     const Expr product = strict_multiply(reference, scale);
-    const Expr in_words = branch(which == int(BlockState::word_scale), strict_multiply(scale, WordExponent::per_unit),
-                                 strict_subtract(WordExponent::of_zero, strict_multiply(product, WordExponent::per_unit)));
-    return branch(which < int(BlockState::word_scale), branch(which == int(BlockState::row_scale), scale, product), in_words);
+    const auto in_words = [](const Expr &x) { return strict_multiply(x, WordExponent::per_unit); };
+    return branch(
+        which == int(BlockState::row_scale), scale,
+        branch(which == int(BlockState::row_reference), product,
+               branch(which == int(BlockState::word_scale), in_words(scale), strict_subtract(WordExponent::of_zero, in_words(product)))));
 }
 
 Expr state_factor(const Products &products, const Expr &is_added, const Expr &of_state, const Expr &maximum, const Expr &base2) {

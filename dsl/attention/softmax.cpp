@@ -1,5 +1,8 @@
 // From masked scores to the softmax state of a block, and the fold of the blocks' states.
 #include "dsl/softmax.h"
+
+#include <limits>
+
 #include "dsl/attention/parts.h"
 #include "dsl/axes.h"
 #include "dsl/numeric.h"
@@ -120,7 +123,7 @@ private:
     // denormals count as 0 would make NaN of a masked score.
     Expr is_wide(const Expr &of_row) const {
         const auto constant = [&](BlockState::Exponent which) { return b.exponent(of_row, int(which), tile, block, head, batch); };
-        const float least_normal = 1.17549435e-38f;
+        const float least_normal = std::numeric_limits<float>::min();
         return !(strict_less(abs(constant(BlockState::row_reference)), WordExponent::most) &&
                  constant(BlockState::word_scale) >= least_normal);
     }

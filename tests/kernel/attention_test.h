@@ -27,6 +27,17 @@ protected:
     void expect_right(const AttentionProblem &p, const Judgement &judgement = {}) { expect_matches_oracle(kernel(), p, judgement); }
     void expect_right_and_accurate(const AttentionShape &s) { expect_right(normal_problem(s, random), {true}); }
 
+    /** Scores that are all about 0, but for `large` at key 3 and, at `place`, NaN. */
+    AttentionProblem nan_beside_a_large_score(float large, int64_t place) {
+        AttentionProblem p = problem(13, 49);
+        p.scale = 1.0f / static_cast<float>(p.dim());
+        p.q.fill(1.0f);
+        for (int64_t d = 0; d < p.dim(); d++)
+            p.k(0, 0, 3, d) = large;
+        p.k(0, 0, place, 0) = NAN;
+        return p;
+    }
+
     /** A boolean mask of the given extents, about two cells in three true. */
     Tensor<uint8_t> boolean_mask(Extents extents, double probability = 0.67) {
         const Tensor<uint8_t> mask(std::move(extents));

@@ -295,13 +295,7 @@ TEST_P(AttentionTypes, RowsThatDontAttendAreUntouched) {
 TEST_P(AttentionTypes, ANanBesideALargeScoreShows) {
     for (float large : {4.0f, 48.0f, 128.0f, 384.0f, 3072.0f})
         for (int64_t place : {4, 7, 11, 40}) {
-            AttentionProblem p = rounded(problem(13, 49));
-            p.scale = 1.0f / static_cast<float>(p.dim());
-            p.q.fill(1.0f);
-            for (int64_t d = 0; d < p.dim(); d++)
-                p.k(0, 0, 3, d) = large;
-            p.k(0, 0, place, 0) = NAN;
-            const HalfRun got = run(p);
+            const HalfRun got = run(rounded(nan_beside_a_large_score(large, place)));
             ASSERT_TRUE(got.status.ok()) << got.status.message;
             for (double x : got.out)
                 ASSERT_TRUE(std::isnan(x)) << "scores of " << large << ", NaN at " << place;
