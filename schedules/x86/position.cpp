@@ -20,10 +20,10 @@ namespace {
 
 constexpr int tokens_per_task = 16; // their rows of a table stay in the first-level cache for all heads
 
-// Past the caches, heads of so many tokens take turns, a few of them: a row of the table is read once for all of these. As long as a head
-// goes on, the hardware sees its rows coming, if they are short: of a long one it reads the halves in turn, and those take turns only where
-// the next are asked for. Measured on Zen 4 and Emerald Rapids. All heads have a task's tokens before the next task's, as its rows of the
-// table, 128 or 256 KiB at 128 channels, are near by then (on AMD's CPUs this order wasn't measured).
+// Past the caches, heads of so many tokens take turns, a few of them, and their next rows are asked for: a row of the table is read once
+// for all of these. All heads have a number of tokens before these heads go on, as those rows of the table are near by then: 128 KiB of
+// them at 128 channels and 256 tokens. Long rows, whose halves are read in turn, are faster so on Emerald Rapids, and one head after the
+// other on Zen 4; and so are heads that begin within lines, of which a part's rest is written with the head's next.
 constexpr int least_tokens_in_turn = 512, least_bytes_alone = 1024;
 
 // On Granite Rapids bf16 takes 0.95 to 0.98 of the time by 512 tokens a task that it takes by 256, and f32 1.0 to 1.03.
@@ -32,7 +32,7 @@ int tokens_per_streamed_task(const Halide::Type &type) { return type.bytes() == 
 // Shorter vectors are for the few that turn few pairs.
 constexpr int least_lanes_streamed = 16;
 
-const Var head_group{"head_group"};
+const Var head_group{"head_group"}, tasks{"tasks"};
 
 // The branches of a stage whose rows go past the caches by parts, where they lie one after the other in x and the output alike.
 void stream_parts_of_heads(Halide::Stage turn, const dsl::Rotary &r, const dsl::RotaryTurn &t) {
@@ -45,16 +45,17 @@ void stream_parts_of_heads(Halide::Stage turn, const dsl::Rotary &r, const dsl::
 
     // Heads that lie apart, a token of a few of them in turn.
     const Halide::Expr groups = max(1, divided_up(heads, heads_in_turn()));
-    const Halide::Expr is_seen = row < least_bytes_alone / r.output.type().bytes() || asks_in_turn();
-    // Where heads begin within lines, what a part leaves of one is written with the head's next. On Granite Rapids heads in turn took 0.64
-    // to 0.82 of the time of heads one after the other even when such lines were written twice (on AMD's CPUs it wasn't measured).
-    const Halide::Expr may_share_lines = begins_lines(r.output, {2, 3}) || asks_in_turn();
-    Halide::Stage in_turn = turn.specialize(heads_apart && may_share_lines && heads > 1 && r.tokens >= least_tokens_in_turn && is_seen);
+    const Halide::Expr tasks_in_turn = divided_up(min(tokens_in_turn(), r.tokens), tokens);
+    const Halide::Expr are_short_lines = row < least_bytes_alone / r.output.type().bytes() && begins_lines(r.output, {2, 3});
+    Halide::Stage in_turn =
+        turn.specialize(heads_apart && (are_short_lines || any_in_turn()) && heads > 1 && r.tokens >= least_tokens_in_turn);
     in_turn.split(token, task, token, tokens, TailStrategy::GuardWithIf)
         .split(token, part, token, together, TailStrategy::GuardWithIf)
+        .split(task, tasks, task, tasks_in_turn, TailStrategy::GuardWithIf)
         .split(head, head_group, head, divided_up(heads, groups), TailStrategy::GuardWithIf)
-        .reorder(t.plane, t.lane, t.vector, t.passes, token, head, part, head_group, task, batch)
-        .fuse(head_group, task, task)
+        .reorder(t.plane, t.lane, t.vector, t.passes, token, head, part, task, head_group, tasks, batch)
+        .fuse(task, head_group, task)
+        .fuse(task, tasks, task)
         .fuse(task, batch, task)
         .parallel(task);
     stream_rows_in_turn(in_turn, token);
@@ -82,11 +83,12 @@ void stream_parts_of_heads(Halide::Stage turn, const dsl::Rotary &r, const dsl::
 // Pairs that fill no vector are turned by shorter ones: lane by lane a row of few takes four times as long as one of more. Rows of which no
 // channel passes have a loop of their own, as to see whether any does costs a row 13 cycles.
 dsl::RotaryShape rotary_shape(const Machine &machine) {
-    const int most = rounded_lanes(machine), two_registers = 2 * machine.float_lanes;
+    const int most = machine.float_lanes, two_registers = 2 * machine.float_lanes;
     dsl::RotaryShape shape{{{most, rounding(machine, most), false}}};
     // Two registers of bf16 take as many operations to pack as one, but pairs that don't fill them would be turned twice: of 64, 128 and
-    // 256 channels rows take 0.92, 0.98 and 0.95 of the time on Emerald Rapids, of 80 and 96 they would take 1.03 and 1.04 to 1.1.
-    if (machine.elements.is_bfloat() && machine.avx512 && most < two_registers)
+    // 256 channels rows take 0.92, 0.98 and 0.95 of the time on Emerald Rapids, of 80 and 96 they would take 1.03 and 1.04 to 1.1; where an
+    // instruction rounds, on Zen 4, 1.05 and 1.13, and in the caches 1.13 and 1.15 (of 112 channels 0.92).
+    if (machine.elements.is_bfloat() && machine.avx512)
         shape.vectors.insert(shape.vectors.begin(), {two_registers, rounding(machine, two_registers), false, true});
     for (int lanes = most; lanes >= std::max(4, machine.float_lanes / 2); lanes /= 2)
         shape.vectors.push_back({lanes, rounding(machine, lanes)});

@@ -46,7 +46,8 @@ constexpr int most_in_turn = 8, bytes_per_turn = bytes_per_page + 256;
 static_assert(most_bytes_per_row + bytes_beside <= bytes_per_turn);
 static_assert((most_in_turn - 1) * (bytes_per_turn - bytes_per_page) + bytes_on_a_page <= bytes_per_page);
 
-Expr streamed_parts_ahead() { return Call::make(Halide::Int(32), "attune_streamed_parts_ahead", {}, Call::PureExtern); }
+// What a function of the runtime says of this CPU.
+Expr of_cpu(const char *function) { return Call::make(Halide::Int(32), function, {}, Call::PureExtern); }
 
 int elements_per_run(const Halide::Type &type) { return bytes_per_run / type.bytes(); }
 
@@ -94,14 +95,14 @@ private:
     // How far on lies what is asked for, if anything.
     Expr elements_ahead() const {
         if (reads.once || reads.input.empty()) return bytes_ahead_once / element.bytes();
-        return Call::make(Halide::Int(32), "attune_streamed_bytes_ahead", {}, Call::PureExtern) / element.bytes();
+        return of_cpu("attune_streamed_bytes_ahead") / element.bytes();
     }
     // The same in passes that store so many elements each.
     Expr passes_ahead(const Expr &elements) const {
         return max(1, (Variable::make(Halide::Int(32), all_ahead()) + elements - 1) / max(1, elements));
     }
     std::string all_ahead() const { return output + ".elements_ahead"; }
-    std::string parts_ahead() const { return output + ".parts_ahead"; }
+    std::string turns_are_far() const { return output + ".turns_are_far"; }
     std::string rows_ahead() const { return output + ".rows_ahead"; }
     std::string next_is_far() const { return output + ".next_is_far"; }
 
@@ -119,11 +120,9 @@ private:
         return address(reads.input, at, first.type);
     }
 
-    // Where that is read of which a part is made that comes as many later in its stream as the runtime says, or nothing where it says 0.
+    // Where that is read of which the next part of its stream is made.
     Expr next_in_turn(const FirstAccesses &first, const Expr &elements) const {
-        if (!first.load.defined()) return {};
-        const Expr ahead = Variable::make(Halide::Int(32), parts_ahead());
-        return select(ahead > 0, address(reads.input, first.load + ahead * elements, first.type), nothing());
+        return first.load.defined() ? address(reads.input, first.load + elements, first.type) : Expr();
     }
     static Expr nothing() { return Halide::reinterpret(Halide::Handle(), Expr(uint64_t(0))); }
 
@@ -172,8 +171,9 @@ private:
         const Expr passes = storing_passes(loop), ahead = passes_ahead(loop->extent * row);
         if (part == Part::rows) return {passes * row, next(first, around, ahead), far};
 
-        // Other parts take their turns before the next of this stream: none is near that isn't asked for.
-        if (part == Part::in_turn) return {passes * row, next_in_turn(first, passes * row), 1};
+        // Other parts take their turns before the next of this stream: the hardware sees it coming too late.
+        if (part == Part::in_turn)
+            return {passes * row, next_in_turn(first, passes * row), Variable::make(Halide::Int(32), turns_are_far())};
 
         // What the stream reads later lies further on, parts of it or not.
         const Values within(names.begin() + static_cast<std::ptrdiff_t>(loops.back().names), names.end());
@@ -281,7 +281,7 @@ private:
         streams = false;
         const Expr row = row_elements();
         const Expr far = reads.once ? row % (bytes_per_line / element.bytes()) == 0 : row > most_bytes_near / element.bytes();
-        if (stmt_uses_var(all, parts_ahead())) all = LetStmt::make(parts_ahead(), streamed_parts_ahead(), all);
+        if (stmt_uses_var(all, turns_are_far())) all = LetStmt::make(turns_are_far(), of_cpu("attune_streamed_turns_are_far"), all);
         all = LetStmt::make(next_is_far(), select(far, 1, 0), all);
         all = LetStmt::make(rows_ahead(), max(1, Variable::make(Halide::Int(32), all_ahead()) / row), all);
         return LetStmt::make(all_ahead(), elements_ahead(), all);
@@ -342,11 +342,13 @@ Expr begins_lines(const Halide::Func &output, const std::vector<int> &axes) {
     return begins;
 }
 
-Expr heads_in_turn() { return min(most_in_turn, Call::make(Halide::Int(32), "attune_streamed_heads_in_turn", {}, Call::PureExtern)); }
+Expr heads_in_turn() { return min(most_in_turn, of_cpu("attune_streamed_heads_in_turn")); }
 
-Expr asks_in_turn() { return streamed_parts_ahead() > 0; }
+Expr tokens_in_turn() { return of_cpu("attune_streamed_tokens_in_turn"); }
 
-Expr pipelines_rows() { return Call::make(Halide::Int(32), "attune_pipelines_rows", {}, Call::PureExtern) != 0; }
+Expr any_in_turn() { return of_cpu("attune_streams_any_in_turn") != 0; }
+
+Expr pipelines_all_rows() { return of_cpu("attune_pipelines_all_rows") != 0; }
 
 bool may_pipeline(const Machine &machine) { return machine.float_lanes >= 8; } // of four, arithmetic takes longer than memory
 

@@ -26,8 +26,9 @@ extern const Halide::Var streamed_step;
 /** The name of a loop each pass of which stores a row for a pipeline, which goes past the caches as a whole. */
 extern const Halide::Var streamed_whole_row;
 
-/** Whether rows that go past the caches are pipelined on this CPU, as the runtime's attune_pipelines_rows() says: on machines that may. */
-Halide::Expr pipelines_rows();
+/** Whether rows that go past the caches are pipelined on this CPU whatever their length, as the runtime's attune_pipelines_all_rows() says:
+ * on machines that may. */
+Halide::Expr pipelines_all_rows();
 bool may_pipeline(const Machine &machine);
 constexpr int least_bytes_pipelined = 256; // a row: in shorter ones stages wait for each other
 
@@ -57,10 +58,12 @@ void stream_parts(Halide::Stage stage, const Halide::Var &row, const Halide::Var
  * stream follow. */
 void stream_rows_in_turn(Halide::Stage stage, const Halide::Var &row);
 
-/** How many heads take turns on this CPU, as the runtime's attune_streamed_heads_in_turn() says, and whether their next rows are asked for,
- * as attune_streamed_parts_ahead() does. */
+/** How many heads take turns on this CPU, how many tokens they have before other heads come, and whether heads of long rows do, too, and
+ * those that begin within lines: as the runtime's attune_streamed_heads_in_turn(), attune_streamed_tokens_in_turn() and
+ * attune_streams_any_in_turn() say. */
 Halide::Expr heads_in_turn();
-Halide::Expr asks_in_turn();
+Halide::Expr tokens_in_turn();
+Halide::Expr any_in_turn();
 
 /** How many rows of an output, one after the other without gaps, are whole lines, and enough of them. */
 Halide::Expr rows_of_lines(const Halide::Func &output);

@@ -21,9 +21,10 @@ namespace attune::test {
 
 /** What the runtime answers about heads that take turns: for Intel's CPUs, and for others. */
 struct Turns {
-    int32_t heads, parts_ahead;
+    int32_t heads, tokens;
+    bool any, far;
 };
-constexpr Turns turns_of_intels = {8, 1}, turns_of_others = {4, 0};
+constexpr Turns turns_of_intels = {8, 256, true, true}, turns_of_others = {4, 1024, false, false};
 
 struct StreamWatch {
     std::atomic<int64_t> bytes, bytes_in_lines_of_avx512, calls; // written past the caches
@@ -32,10 +33,11 @@ struct StreamWatch {
     std::atomic<int64_t> least_streamed;
     int32_t bytes_ahead = 8192;
     Turns turns = turns_of_intels;
-    bool pipelines_rows = true;
+    bool pipelines_all_rows = true;
 
-    // If somebody asks, of one thread: where to it is written, what for is asked meanwhile, and where from it is written.
+    // If somebody asks, of one thread: where to it is written, what for is asked meanwhile and how far, and where from it is written.
     std::vector<const char *> *places = nullptr, *asked = nullptr;
+    std::vector<bool> *asked_far = nullptr;
     std::set<const char *> *buffers = nullptr;
 
     void forget() { bytes = bytes_in_lines_of_avx512 = calls = 0; }

@@ -20,8 +20,10 @@
 extern "C" int64_t attune_least_streamed_bytes() { return std::numeric_limits<int64_t>::max(); }
 extern "C" int32_t attune_streamed_bytes_ahead() { return 4096; }
 extern "C" int32_t attune_streamed_heads_in_turn() { return 4; }
-extern "C" int32_t attune_streamed_parts_ahead() { return 0; }
-extern "C" int32_t attune_pipelines_rows() { return 0; }
+extern "C" int32_t attune_streamed_tokens_in_turn() { return 1024; }
+extern "C" int32_t attune_streams_any_in_turn() { return 0; }
+extern "C" int32_t attune_streamed_turns_are_far() { return 0; }
+extern "C" int32_t attune_pipelines_all_rows() { return 0; }
 extern "C" int attune_stream_begin(char *) { std::abort(); }
 extern "C" int attune_stream(char *, char *, int64_t, const char *, int) { std::abort(); }
 extern "C" int attune_stream_avx512(char *, char *, int64_t, const char *, int) { std::abort(); }

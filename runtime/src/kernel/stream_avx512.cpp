@@ -79,10 +79,16 @@ private:
 /** By `Whole` where all are whole lines. */
 template <typename Whole> int stream_by(char *to, char *from, int64_t bytes, const char *next, bool far) {
     const bool are_lines = (reinterpret_cast<uintptr_t>(to) | static_cast<uint64_t>(bytes)) % bytes_per_line == 0;
-    if (are_lines)
+    if (are_lines && attune::runtime::asks_first) {
+        if (next)
+            for (int64_t at = 0; at < bytes; at += bytes_per_line)
+                attune::runtime::ask_for(next, far, at);
+        attune::runtime::stream_lines(to, from, 0, bytes, nullptr, far, Whole());
+    } else if (are_lines) {
         attune::runtime::stream_lines(to, from, 0, bytes, next, far, Whole());
-    else
+    } else {
         stream_joined(to, from, bytes, next, far);
+    }
     return 0;
 }
 

@@ -24,8 +24,10 @@ class Streams(unittest.TestCase):
                     found = CODE.disassembly(object_of(machine, kernel), "-r")
                     calls = set(re.findall(r"R_X86_64_PLT32\t(attune_(?:stream|least_streamed|pipelines)\w*)", found))
                     asks = {"attune_streamed_bytes_ahead"} if "norm" in kernel else set() # rows that are read twice
-                    pipelines = {"attune_pipelines_rows"} if machine != "x86-64" and "rotary" not in kernel else set()
-                    turns = {"attune_streamed_heads_in_turn", "attune_streamed_parts_ahead"} if "rotary" in kernel else set()
+                    pipelines = {"attune_pipelines_all_rows"} if machine != "x86-64" and "rotary" not in kernel else set()
+                    of_heads = {"attune_streamed_heads_in_turn", "attune_streamed_tokens_in_turn", "attune_streams_any_in_turn",
+                                "attune_streamed_turns_are_far"}
+                    turns = of_heads if "rotary" in kernel else set()
                     halves = {"attune_stream_halves_avx512"} if machine == "x86-64-avx512" and "norm" in kernel else set()
                     always = {function, "attune_stream_begin", "attune_stream_end", "attune_least_streamed_bytes"}
                     self.assertEqual(calls, always | asks | pipelines | turns | halves)
