@@ -26,7 +26,6 @@ inline const Halide::Var stream{"stream"};   // panels of a chunk, one a step
 inline const Halide::Var step{"step"};       // panel within a stream
 inline const Halide::Var channel{"channel"}; // channel within a vector
 inline const Halide::Var vector{"vector"};   // vector of channels
-inline const Halide::Var turn{"turn"};       // rows that read values together
 
 inline const Halide::Var pair{"pair"};     // channels that turn together
 inline const Halide::Var word{"word"};     // 32 bits of packed elements

@@ -41,7 +41,7 @@ std::vector<Expr> addresses(const Call &marker) {
         for (int line = 1; line * bytes_per_line < load.type.bytes() * load.type.lanes(); line++)
             add(index + Halide::cast(index.type(), line * bytes_per_line / load.type.bytes()));
     for (std::size_t i = 4; i < marker.args.size(); i++)
-        add(index + Halide::cast(index.type(), one_lane(marker.args[i])));
+        if (const Expr beside = simplify(one_lane(marker.args[i])); !is_const_zero(beside)) add(index + Halide::cast(index.type(), beside));
     return all;
 }
 

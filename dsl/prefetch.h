@@ -16,9 +16,9 @@ enum class Nearness { first_level, second_level };
 
 /** `now`; and the memory that `later`, a load or a cast of one, would read is asked for, wherever it lies, unless `wanted` is known not to
  * hold when the code is lowered: what was asked for with its line need not be asked for again. With it goes what lies so many elements
- * (i64) from there, for each of `beside`. Only in pipelines that lower_prefetches() was called for. Halide's own prefetch() fetches whole
- * boxes, which tables of pages and of panels make boundless, and compiles to prefetchnta, which is slower than none (measured on an Emerald
- * Rapids core: 45 % of the read bandwidth, 71 % with none and 87 % with prefetcht0). */
+ * (i64) from there, for each of `beside` that isn't known to be 0 then. Only in pipelines that lower_prefetches() was called for. Halide's
+ * own prefetch() fetches whole boxes, which tables of pages and of panels make boundless, and compiles to prefetchnta, which is slower than
+ * none (measured on an Emerald Rapids core: 45 % of the read bandwidth, 71 % with none and 87 % with prefetcht0). */
 Halide::Expr with_prefetch(const Halide::Expr &now, const Halide::Expr &later, const Halide::Expr &wanted = Halide::Internal::const_true(),
                            Nearness nearness = Nearness::first_level, const std::vector<Halide::Expr> &beside = {});
 

@@ -100,7 +100,11 @@ Streams tuned_streams(const Machine &machine, const std::string &schedule, int h
     const std::string type = machine.bfloat16_pairs ? "pairs" : name_of(stored);
     for (const std::string &narrower : {type, type + " " + of_head_dim(head_dim)})
         s.merge_patch(sizes(machine, schedule).value(narrower, nlohmann::json::object()));
-    const int panel = s.at("keys_per_panel"), part = s.value("keys_per_part", panel);
+    const int panel = s.at("keys_per_panel"), part = s.value("keys_per_part", panel), streams = s.at("streams"),
+              at_once = s.value("keys_at_once", streams);
+    if (at_once < 1 || streams % at_once != 0)
+        throw Halide::CompileError("attune: in schedules/tuned keys_at_once of " + schedule + " is " + std::to_string(at_once) + " for " +
+                                   machine.name + "; it must divide streams, " + std::to_string(streams));
     if (part < 1 || panel % part != 0 || (part != panel && s.at("in_turn")))
         throw Halide::CompileError("attune: in schedules/tuned keys_per_part of " + schedule + " is " + std::to_string(part) + " for " +
                                    machine.name + "; it must divide keys_per_panel, " + std::to_string(panel) +
@@ -109,13 +113,15 @@ Streams tuned_streams(const Machine &machine, const std::string &schedule, int h
             s.at("keys_per_chunk_alone"),
             panel,
             part,
-            s.at("streams"),
+            streams,
             s.at("in_turn"),
             s.at("bytes_ahead"),
+            s.value("value_bytes_ahead", s.at("bytes_ahead").get<std::vector<int>>()),
             s.at("bytes_ahead_alone"),
             nearness(s),
             s.at("rows_per_vector"),
-            s.at("short_key")};
+            s.at("short_key"),
+            at_once};
 }
 
 WeightStreams tuned_weight_streams(const Machine &machine, const std::string &schedule) {

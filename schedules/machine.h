@@ -50,12 +50,14 @@ struct Streams {
     int keys_per_panel;       // a divisor of either / streams
     int keys_per_part;        // of it, whose values are summed up over at once: dsl::DecodeBlocking
     int streams;
-    bool in_turn;                 // whether they take the panels in turn, and all is read in order; else each has its own part of a chunk
-    std::vector<int> bytes_ahead; // of what is read, that much further on is asked for: at each of these distances, the furthest first
-    int bytes_ahead_alone;        // instead, where only one row reads a key
-    dsl::Nearness nearness;       // how near: `level_ahead` in the files, that of a cache
-    int rows_per_vector;          // whose scores are made in one vector, where rows share a short key
-    int short_key;                // bytes, at most
+    bool in_turn; // whether they take the panels in turn, and all is read in order; else each has its own part of a chunk
+    // That much further on than keys are read they are asked for, at each of these distances, the furthest first; and values.
+    std::vector<int> bytes_ahead, value_bytes_ahead; // the second, if the file has none: as the first
+    int bytes_ahead_alone;                           // instead, where only one row reads a key
+    dsl::Nearness nearness;                          // how near: `level_ahead` in the files, that of a cache
+    int rows_per_vector;                             // whose scores are made in one vector, where rows share a short key
+    int short_key;                                   // bytes, at most
+    int keys_at_once;                                // of those scores, whose keys are read in turn; a divisor of streams; if none: all
 };
 
 /** As above, for keys and values stored as such. What the file has for "pairs" of bf16, where the machine multiplies them, or else for the

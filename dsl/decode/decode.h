@@ -27,15 +27,14 @@ struct DecodeBlocking {
     int short_key = 0;       // bytes, at most
     Products products = {};  // pairs of bf16 where q, k and v are such, of whole vectors of them; otherwise f32
     bool by_words = false;   // whether k and v of bf16 that are multiplied in f32 are read as words of two neighbouring channels
-    // Of what is read, that much further on in the same stream is asked for, at each of these distances, the furthest first; none: no
-    // prefetches. A turn of rows that read the same values again asks at one of them.
-    std::vector<int> bytes_ahead;
-    int bytes_ahead_alone = 0; // instead, where only one row reads a key
-    int rows_per_turn = 1;     // that read values together
+    // That much further on than keys are read in a stream they are asked for, at each of these distances, the furthest first, where rows
+    // share vectors, else at the nearest; and than values, by all rows that read them together. No distance for keys: no prefetches.
+    std::vector<int> bytes_ahead, value_bytes_ahead;
+    int bytes_ahead_alone = 0; // instead of either, where only one row reads a key
     int vectors_at_once = 1;   // of the output, at most, summed up over a part's keys; with pairs even. See value_passes()
     Nearness nearness = Nearness::first_level;
 
-    static constexpr int most_ahead = 128; // keys
+    static constexpr int most_ahead = 256; // keys
 
     // Of each stream's panel, values of so many keys are summed up over at once, in registers: a divisor, or if streams take turns all.
     int keys_per_part = 1;
@@ -81,7 +80,7 @@ struct KeyProducts {
 /** Sums of share * v over the keys of a part, of some vectors of the output: of pairs two by two, see PairedElement, of words likewise, see
  * SplitElement, and channels that fill no two of them in f32, in order. */
 struct ValueProducts {
-    Halide::Func value; // (channel, vector of the pass, pass, packed lane, or key of channels in f32, stream, step, turn of rows, ...)
+    Halide::Func value; // (channel, vector of the pass, pass, packed lane, or key of channels in f32, stream, step, chunk, ...)
     Halide::Func sum;   // (channel, vector of the pass, pass, part, step, row, chunk, head, batch)
     Halide::RDom keys;  // stream of the part; packed lane, or key of channels in f32
     Halide::RDom store; // vector of the pass, pass, part, step: of Decode::output, by its update of the same place

@@ -2,6 +2,7 @@
 #include "dsl/decode/parts.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "dsl/attention/parts.h"
 #include "dsl/axes.h"
@@ -72,6 +73,12 @@ int panels_within(const Decode &d, int distance) {
     return (std::max(keys_ahead(d, Cached::key, distance), keys_ahead(d, Cached::value, distance)) + keys - 1) / keys;
 }
 
+// Of a queue's panels so many, which divide the most there may be, get their entries side by side. Those past the last one are the same.
+int panels_at_once(const Decode &d) {
+    const DecodeBlocking &b = d.blocking;
+    return std::gcd(std::gcd(b.keys_per_chunk, b.keys_per_chunk_alone) / (b.keys_per_panel * (b.in_turn ? 1 : b.streams)), b.lanes);
+}
+
 // Streams that take turns read one queue of panels, others each its own. In the tables every queue has slots for as many panels as there
 // may be, and for those that are asked for after them.
 int queues(const Decode &d) { return d.blocking.in_turn ? 1 : d.blocking.streams; }
@@ -99,8 +106,11 @@ Expr slots_ahead(const Decode &d) {
     const DecodeBlocking &blocking = d.blocking;
     if (blocking.bytes_ahead.empty()) return 0;
     const Expr alone = d.rows_per_head() == 1;
-    return select(listed_count(d) == 0, 0, alone, panels_within(d, blocking.bytes_ahead_alone),
-                  panels_within(d, blocking.bytes_ahead.front()));
+    int furthest = 0;
+    for (const std::vector<int> &distances : {blocking.bytes_ahead, blocking.value_bytes_ahead})
+        for (int distance : distances)
+            furthest = std::max(furthest, distance);
+    return select(listed_count(d) == 0, 0, alone, panels_within(d, blocking.bytes_ahead_alone), panels_within(d, furthest));
 }
 
 // What is read of a listed panel; keys that no row may attend to give way to the nearest that one may.
@@ -213,9 +223,10 @@ void declare_places(Decode &d) {
         declare_table(d.place_of_page, entry, {of_key.place, of_key.page});
         return;
     }
-    d.listed_panels = RDom(0, most_in_queue(d), 0, queues(d), "listed_panels");
-    d.listed_panels.where(d.listed_panels.x < queued(d));
-    const InQueue panel_in_queue{d.listed_panels.y, d.listed_panels.x};
+    const int at_once = panels_at_once(d);
+    d.listed_panels = RDom(0, at_once, 0, most_in_queue(d) / at_once, 0, queues(d), "listed_panels");
+    d.listed_panels.where(d.listed_panels.y * at_once < queued(d));
+    const InQueue panel_in_queue{d.listed_panels.z, d.listed_panels.y * at_once + d.listed_panels.x};
     const ListedPanel panel(d, panel_in_queue.number(d), 0);
     declare_table(d.panel_at, panel_in_queue.slot(d),
                   {panel.elements(*pages.key_strides), panel.elements(*pages.value_strides), select(panel.is_whole, 1, 0)});

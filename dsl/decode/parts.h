@@ -65,12 +65,12 @@ Halide::Expr elements_in_panel(const Decode &d, Cached what, const Halide::Expr 
 /** Channel `c` of a listed key, or of its value, in f32. */
 Halide::Expr channel_of(const Decode &d, Cached what, const Halide::Expr &listed, const Halide::Expr &c);
 
-/** How keys further on in the same stream are asked for: where one row reads a key at a distance of its own, else at the nearest. */
+/** How keys, or values, further on in the same stream are asked for: where one row reads a key at a distance of its own, else at all of
+ * DecodeBlocking's, or at the nearest. */
 struct Ahead {
     bool asks = false;
-    Halide::Expr alone;     // whether one row reads a key
-    bool all = false;       // at all distances, where several rows do
-    Halide::Expr turn = {}; // of rows, each of which asks at another distance
+    Halide::Expr alone; // whether one row reads a key
+    bool all = false;
     Halide::Expr wanted = Halide::Internal::const_true();
 };
 

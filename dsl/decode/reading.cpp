@@ -70,6 +70,15 @@ struct Channels {
     Expr count = {};               // how many there are, if that isn't sure to be a whole vector
 };
 
+// How many keys, or values, further on are asked for, the furthest first, where several rows read a key.
+std::vector<int> further_on(const Decode &d, Cached what, bool all) {
+    std::vector<int> keys;
+    for (int distance : what == Cached::key ? d.blocking.bytes_ahead : d.blocking.value_bytes_ahead)
+        keys.push_back(keys_ahead(d, what, distance));
+    if (!all && keys.size() > 1) keys = {keys.back()};
+    return keys;
+}
+
 // Lane `channel` of these.
 Expr lane_from(const Decode &d, Cached what, const Expr &listed, const Channels &of, const Expr &wanted, const Ahead &ahead) {
     const Expr whole = is_found_by_panel(d, listed), width = width_of(d, what), &count = of.count, &from = of.from;
@@ -79,29 +88,22 @@ Expr lane_from(const Decode &d, Cached what, const Expr &listed, const Channels 
     auto in_lane = [&](const Expr &stored) { return of.lanes == Channels::words ? words_from(stored) : as_float(stored); };
     const Expr stored = in_lane(stored_channel(d, what, whole, listed, c, from));
     const Expr now = count.defined() ? select(axes::channel < count, stored, 0.0f) : stored;
-    const std::vector<int> &distances = d.blocking.bytes_ahead;
-    if (distances.empty() || !ahead.asks) return now;
-    std::vector<int> keys; // at each distance, the furthest first
-    for (int distance : distances)
-        keys.push_back(keys_ahead(d, what, distance));
+    if (d.blocking.bytes_ahead.empty() || !ahead.asks) return now;
+    const std::vector<int> keys = further_on(d, what, ahead.all && d.panel_at.defined());
+    const int keys_alone = keys_ahead(d, what, d.blocking.bytes_ahead_alone), first = keys.empty() ? keys_alone : keys.front();
+    const Expr asks = ahead.wanted && wanted && (keys.empty() ? ahead.alone : Halide::Internal::const_true());
     // What a function of the distance in keys is at the one that is asked for first.
-    auto asked = [&](const auto &at) {
-        const int nearest = int(keys.size());
-        Expr chosen = at(ahead.all ? keys.front() : keys.back());
-        for (int i = 1; ahead.turn.defined() && i < nearest; i++)
-            chosen = select(ahead.turn % nearest == i, at(keys[std::size_t(nearest - 1 - i)]), chosen);
-        return select(ahead.alone, at(keys_ahead(d, what, d.blocking.bytes_ahead_alone)), chosen);
-    };
+    auto asked = [&](const auto &at) { return select(ahead.alone, at(keys_alone), at(first)); };
     if (!d.panel_at.defined()) {
         const Expr further = listed + asked([](int k) { return Expr(k); });
-        return with_prefetch(now, in_lane(stored_channel(d, what, whole, further, c, from)), ahead.wanted && wanted, d.blocking.nearness);
+        return with_prefetch(now, in_lane(stored_channel(d, what, whole, further, c, from)), asks, d.blocking.nearness);
     }
     auto elements = [&](int further) { return elements_to(d, what, whole, listed + further) + from; };
     std::vector<Expr> nearer;
-    for (std::size_t i = 1; ahead.all && i < keys.size(); i++)
-        nearer.push_back(elements(keys[i]) - elements(keys.front()));
-    const Expr later = in_lane(channel_at(d, what, listed + keys.front(), asked(elements), c));
-    return with_prefetch(now, later, ahead.wanted && wanted, d.blocking.nearness, nearer);
+    for (std::size_t i = 1; i < keys.size(); i++)
+        nearer.push_back(select(ahead.alone, cast<int64_t>(0), elements(keys[i]) - elements(first)));
+    const Expr later = in_lane(channel_at(d, what, listed + first, asked(elements), c));
+    return with_prefetch(now, later, asks, d.blocking.nearness, nearer);
 }
 
 // Whether a vector of so many channels is the first of its line, if a key begins with one.

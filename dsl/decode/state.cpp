@@ -103,11 +103,10 @@ void declare_values(Decode &d, const OutputVectors &vectors) {
     const Halide::Var pass("pass");
     ValueProducts p;
     p.value = Func("value_of_" + name), p.sum = Func("sum_of_" + name), p.keys = keys.nth;
-    const Ahead ahead = {true, d.rows_per_head() == 1, false, turn};
-    p.value(channel, vector, pass, lane, stream, step, turn, chunk, head, batch) = values_read(d, vectors, pass, ahead);
+    const Ahead ahead = {true, d.rows_per_head() == 1, true};
+    p.value(channel, vector, pass, lane, stream, step, chunk, head, batch) = values_read(d, vectors, pass, ahead);
     auto sum = [&]() -> Halide::FuncRef { return p.sum(channel, vector, pass, part, step, row, chunk, head, batch); };
-    const Expr turn_of_row = row / d.blocking.rows_per_turn;
-    const Expr value = p.value(channel, vector, pass, keys.packed_lane, keys.of_stream, step, turn_of_row, chunk, head, batch);
+    const Expr value = p.value(channel, vector, pass, keys.packed_lane, keys.of_stream, step, chunk, head, batch);
     sum() = -0.0f; // to which the first product is added for nothing: -0 + x = x for any x
     const Expr shared = share(d, d.scaled_share.defined() ? d.scaled_share : d.share, keys);
     sum() = (packed ? d.products : d.products.singles()).add(sum(), shared, value);

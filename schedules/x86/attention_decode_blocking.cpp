@@ -4,11 +4,11 @@
 // prefetches: 98 % of the read bandwidth, and 92 % with one); on Zen 5 one after the other with prefetches 8 KiB ahead (100 %, and 81 to 91
 // % with four apart), and on Zen 4 one after the other, too, so that there the four keys whose scores are made at once are neighbours.
 // Prefetches go to the second-level cache there: into the first, Zen 4 takes 1.4 times as long with grouped heads. With one row a key it
-// wants 2 KiB ahead. It drops what finds too many others waiting: where a key's lines take turns with those of its neighbours, each is
-// asked for twice, and each turn of rows at the same values asks at another distance (grouped heads in f32 9 to 12 % less time). Zen 3,
-// which is what the kernels before AVX-512 were measured on, reads four streams 1.4 times as fast as one, if values are read as keys are:
-// one of each stream, all of its lines, then the next ones (32, half of their lines at a time, took 1.1 to 1.6 times as long). bf16 of 64
-// channels is read in order.
+// wants 2 KiB ahead. It drops what finds too many others waiting, the more the less strictly in order memory is read: so two keys' lines
+// take turns in f32, and not four's, and each is asked for three times; each line of values twice, by two turns of rows or by one (grouped
+// heads in f32 5 to 9 % less time than with four keys in turn, and two requests 8 and 12 KiB ahead). Zen 3, which is what the kernels
+// before AVX-512 were measured on, reads four streams 1.4 times as fast as one, if values are read as keys are: one of each stream, all of
+// its lines, then the next ones (32, half of their lines at a time, took 1.1 to 1.6 times as long). bf16 of 64 channels is read in order.
 #include <algorithm>
 
 #include "schedules/schedules.h"
@@ -48,9 +48,11 @@ int vectors_at_once(const dsl::DecodeBlocking &blocking, const Halide::Expr &val
     return of_any_width;
 }
 
-// Of how many rows the output's vectors are added up at once. By few keys, and where streams take turns, so many that half of the registers
-// are left to values and weights: with more, LLVM stores and loads sums beside each product. Otherwise rows that read a value together are
-// worth that, as its place is looked up for each (level with AVX-512 on Zen 4).
+} // namespace
+
+// By few keys, and where streams take turns, so many that half of the registers are left to values and weights: with more, LLVM stores and
+// loads sums beside each product. Otherwise rows that read a value together are worth that, as its place is looked up for each (level with
+// AVX-512 on Zen 4).
 int rows_per_turn(const Machine &machine, const dsl::DecodeBlocking &blocking) {
     constexpr int most_rows_of_few_keys = 4;
     const int room = blocking.in_turn || by_few_keys(blocking) ? machine.vector_registers / 2 : machine.vector_registers;
@@ -60,15 +62,14 @@ int rows_per_turn(const Machine &machine, const dsl::DecodeBlocking &blocking) {
     return rows;
 }
 
-} // namespace
-
 // The chunks are the same for every number of threads and items, so that sums are made in the same order.
 dsl::DecodeBlocking decode_blocking(const Machine &machine, int head_dim, const dsl::AttentionInputs &inputs) {
     const Streams tuned = tuned_streams(machine, "decode", head_dim, inputs.pages.key.type());
     dsl::DecodeBlocking blocking;
     blocking.keys_per_chunk = tuned.keys_per_chunk, blocking.keys_per_chunk_alone = tuned.keys_per_chunk_alone;
     blocking.keys_per_panel = tuned.keys_per_panel, blocking.keys_per_part = tuned.keys_per_part;
-    blocking.streams = tuned.streams, blocking.in_turn = tuned.in_turn, blocking.bytes_ahead = tuned.bytes_ahead;
+    blocking.streams = tuned.streams, blocking.in_turn = tuned.in_turn;
+    blocking.bytes_ahead = tuned.bytes_ahead, blocking.value_bytes_ahead = tuned.value_bytes_ahead;
     blocking.bytes_ahead_alone = tuned.bytes_ahead_alone, blocking.nearness = tuned.nearness;
     blocking.lanes = machine.float_lanes;
     blocking.rows_per_vector = tuned.rows_per_vector, blocking.short_key = tuned.short_key;
@@ -86,7 +87,6 @@ dsl::DecodeBlocking decode_blocking(const Machine &machine, int head_dim, const 
             return multiply_add(a, b, sum);
         };
     blocking.vectors_at_once = vectors_at_once(blocking, inputs.value_dim);
-    blocking.rows_per_turn = rows_per_turn(machine, blocking);
     return blocking;
 }
 

@@ -33,12 +33,10 @@ inline dsl::Rounding rounding(const Machine &machine, int lanes = bfloat16_lanes
     return r;
 }
 
-/** Numbers that are rounded at once: as many as that instruction takes, or a vector of f32. */
-inline int rounded_lanes(const Machine &machine) { return machine.bfloat16_pairs ? 2 * machine.float_lanes : machine.float_lanes; }
-
-/** Numbers of a type that are rounded and stored at once: of 16 bits as many as one instruction packs of two registers. */
+/** Numbers of a type that are rounded and stored at once: of 16 bits as many as one instruction packs of two registers, and of f32 as many
+ * where other numbers are bf16, which that instruction rounds; otherwise a vector. */
 inline int stored_lanes(const Machine &machine, const Halide::Type &type) {
-    return type.bits() == 16 ? 2 * machine.float_lanes : rounded_lanes(machine);
+    return type.bits() == 16 || machine.bfloat16_pairs ? 2 * machine.float_lanes : machine.float_lanes;
 }
 
 } // namespace attune::schedules::x86

@@ -40,14 +40,15 @@ Halide::Expr by_steps(const Machine &machine, const Halide::Expr &extent) {
 // Where only some rows gain, on AMD's CPUs. On Zen 4 rows of f32 take 0.69 to 0.97 of the time pipelined, most from 1500 numbers on, but of
 // 64 and 128 1.1 to 1.2, and of 4 and 8 KiB, where the row that is read lies at the same places of its pages as the one that is
 // written, 1.0 to 1.3. Of 16 bits they take 0.79 to 1.02; with AVX2 1.05 to 1.15, as arithmetic takes longer than memory.
+Halide::Expr gains_on_amd(const Machine &machine, const Halide::Expr &extent) {
+    constexpr int least = 256;
+    const Halide::Expr bytes = extent * machine.elements.bytes();
+    if (machine.elements.bits() == 32) return extent >= least && bytes != bytes_per_page && bytes != 2 * bytes_per_page;
+    return machine.avx512 ? extent >= least : Halide::Internal::const_false();
+}
+
 Halide::Expr pipelines_rows(const Machine &machine, const Halide::Expr &extent) {
-    constexpr int least = 256, page_bytes = 4096;
-    Halide::Expr gains = extent >= least;
-    if (machine.elements.bits() == 32)
-        gains = gains && extent * machine.elements.bytes() != page_bytes && extent * machine.elements.bytes() != 2 * page_bytes;
-    else if (!machine.avx512)
-        gains = Halide::Internal::const_false();
-    return pipelines_all_rows() || gains;
+    return pipelines_all_rows() || gains_on_amd(machine, extent);
 }
 
 // Rows that go through the stages side by side. In vectors of 16 no more than what lets one begin while another ends, if these are whole

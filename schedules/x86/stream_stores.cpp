@@ -34,7 +34,7 @@ constexpr int bytes_beside = bytes_before_stream + most_bytes_whole;
 
 // A part is short, so that few instructions lie between what the next one reads and this one, and its rows may begin within a line: it is
 // stored to one page, since a store that spans two takes hundreds of cycles.
-constexpr int least_bytes_per_part = 512, bytes_on_a_page = 2 * least_bytes_per_part + bytes_beside, bytes_per_page = 4096;
+constexpr int least_bytes_per_part = 512, bytes_on_a_page = 2 * least_bytes_per_part + bytes_beside;
 
 // The loop over runs, and that which stores rows that go together, or as a part of a stream.
 const Halide::Var streamed_run("streamed_run"), streamed_rows("streamed_rows");

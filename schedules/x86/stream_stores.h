@@ -11,6 +11,8 @@
 
 namespace attune::schedules::x86 {
 
+constexpr int bytes_per_page = 4096; // of memory
+
 /** What a stream needs before the buffer that it goes on from, for what the runtime keeps of it: two lines. */
 constexpr int bytes_before_stream = 2 * dsl::bytes_per_line;
 

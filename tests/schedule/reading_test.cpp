@@ -98,13 +98,13 @@ private:
     }
 };
 
-// One request for what lies ahead and one for each place beside it; none where that is known not to be wanted.
+// One request for what lies ahead and one for each other place beside it; none where that is known not to be wanted.
 TEST(Prefetch, AsksForEachPlaceThatIsWanted) {
     for (bool wanted : {true, false}) {
         Reading r;
         const Expr row = cast<int64_t>(r.in.dim(1).stride());
         r.read(r.x, r.y) =
-            with_prefetch(r.in(r.x, r.y), r.in(r.x, r.y + 1), Expr(wanted), attune::dsl::Nearness::second_level, {row, -row});
+            with_prefetch(r.in(r.x, r.y), r.in(r.x, r.y + 1), Expr(wanted), attune::dsl::Nearness::second_level, {row, -row, row - row});
         r.read.bound(r.x, 0, 16).vectorize(r.x, 16);
         Pipeline p(r.read);
         attune::dsl::lower_prefetches(p);

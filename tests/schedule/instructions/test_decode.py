@@ -6,6 +6,13 @@ from kernels import CODE, FLOAT_LANES, FMA, PRODUCTS, asks, count, main, object_
 from machine_code import touches_stack_with_vectors
 
 
+def streams_of(machine, dtype, kernel):
+    """What schedules/tuned has for a kernel of a width."""
+    tuned = tuned_for(machine)["decode"]
+    kind = "pairs" if dtype == "bf16" and machine in ("x86-64-avx512_bf16", "x86-64-avx512_zen5") else dtype
+    return {**tuned["any"], **tuned.get(kind, {}), **tuned.get(f"{kind} head_dim {kernel.removeprefix('_d')}", {})}
+
+
 class Decoding(unittest.TestCase):
     """Keys and values are read once, where the caller has them, and what comes next is asked for."""
 
@@ -21,12 +28,9 @@ class Decoding(unittest.TestCase):
 
     def test_asks_into_the_cache_that_a_cpu_wants(self):
         for machine, dtype, multiply_add in PRODUCTS + [("x86-64-avx512_zen5", "f32", FMA), ("x86-64-avx512_zen5", "bf16", "vdpbf16ps")]:
-            tuned = tuned_for(machine)["decode"]
-            kind = "pairs" if multiply_add == "vdpbf16ps" else dtype
             for kernel in ("_d64", "_d128"):
                 with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
-                    own = {**tuned.get(kind, {}), **tuned.get(f"{kind} head_dim {kernel[2:]}", {})}
-                    level = {**tuned["any"], **own}["level_ahead"]
+                    level = streams_of(machine, dtype, kernel)["level_ahead"]
                     found = CODE.disassembly(object_of(machine, f"attention_decode_{dtype}{kernel}"))
                     self.assertEqual(set(re.findall(r"prefetch\w+", found)), {f"prefetcht{level - 1}"})
 
@@ -140,16 +144,49 @@ class Decoding(unittest.TestCase):
                 self.assertGreater(len(loops), 0)
                 self.assertFalse([m for loop in loops for _, m, _ in loop if re.match(r"v?p?insr|vinsertps|vp?gather|vfn?madd\d+ss", m)])
 
-    def test_asks_once_for_a_line(self):
-        # A loop of pairs of values reads a line of each of two keys with each load, and asks for as many.
+    def test_asks_for_a_line_at_each_distance(self):
+        # A loop of pairs of values reads a line of each of two keys with each load, and asks for as many, once for each distance, or where a
+        # row is alone once.
         for kernel in ("_d64", "_d128"):
+            distances = len(streams_of("x86-64-avx512_bf16", "bf16", kernel)["value_bytes_ahead"])
             values = [[mnemonic for _, mnemonic, _ in loop]
                       for loop in CODE.innermost_loops(object_of("x86-64-avx512_bf16", f"attention_decode_bf16{kernel}"))]
             values = [loop for loop in values if "vpunpcklwd" in loop and any(m.startswith("prefetch") for m in loop)]
             self.assertGreater(len(values), 0, kernel)
             for loop in values:
                 pairs = loop.count("vpunpcklwd") + loop.count("vpunpckhwd")
-                self.assertEqual(sum(m.startswith("prefetch") for m in loop), pairs, kernel)
+                times = distances if loop.count("vdpbf16ps") > pairs else 1
+                self.assertEqual(sum(m.startswith("prefetch") for m in loop), times * pairs, kernel)
+
+    ROWS_THAT_SHARE = [("x86-64-avx512_bf16", dtype, kernel, multiply_add) for dtype, multiply_add in (("bf16", "vdpbf16ps"), ("f32", FMA))
+                       for kernel in ("_d64", "_d128")]
+
+    def test_finds_keys_that_lie_side_by_side_from_one_register(self):
+        """The parts of keys in turn, and what is asked for ahead, at constants from one register, and from one for each distance, or two
+        where that is no multiple of a panel. Where keys may lie anywhere each takes registers of its own."""
+        for machine, dtype, kernel, multiply_add in self.ROWS_THAT_SHARE:
+            streams = streams_of(machine, dtype, kernel)
+            keys, distances = streams["keys_at_once"], len(streams["bytes_ahead"])
+            with self.subTest(dtype=dtype, kernel=kernel):
+                found = []
+                for loop in CODE.innermost_loops(object_of(machine, f"attention_decode_{dtype}{kernel}")):
+                    read = [operands for _, mnemonic, operands in loop if re.match(r"vbroadcast[fi]64x4", mnemonic) and "(" in operands]
+                    if not read or count(multiply_add, loop) != 2 * len(read): continue
+                    asked = [operands for _, mnemonic, operands in loop if mnemonic.startswith("prefetch")]
+                    first = lambda operands: re.search(r"\((%\w+)", operands)[1]
+                    found.append((len(set(map(first, read))), len(set(map(first, asked)))))
+                self.assertTrue(any(read == 1 and asked <= distances + 1 for read, asked in found), found)
+                self.assertTrue(any(read == keys and asked >= 2 * keys for read, asked in found), found)
+
+    def test_adds_up_lanes_after_the_products_of_a_panel(self):
+        """Seven additions for four keys and four rows, in a loop that multiplies nothing but by the scale."""
+        for machine, dtype, kernel, multiply_add in self.ROWS_THAT_SHARE:
+            with self.subTest(dtype=dtype, kernel=kernel):
+                loops = [loop for loop in CODE.innermost_loops(object_of(machine, f"attention_decode_{dtype}{kernel}"))
+                         if count("vaddps", loop) == 7 and count("vshuff64x2", loop) == 8]
+                self.assertGreater(len(loops), 0)
+                for loop in loops:
+                    self.assertEqual(count(multiply_add, loop), 0)
 
     def test_pairs_values_beside_the_products(self):
         """By shuffles within 128 bits, which Zen 4 has units for that multiply nothing; those of two registers take turns with products."""
@@ -163,7 +200,7 @@ class Decoding(unittest.TestCase):
                     self.assertFalse([loop for loop in loops if "vpermt2w" in loop or "vpermi2w" in loop])
 
     def test_shares_vectors_among_rows_of_short_keys(self):
-        """Half a vector of a key at a time, repeated for two rows, four keys of which are multiplied with four rows in registers."""
+        """Half a vector of a key at a time, repeated for two rows, keys in turn of which are multiplied with four rows in registers."""
         for machine, dtype, kernel, multiply_add in [("x86-64-avx512_bf16", "bf16", "_d64", "vdpbf16ps"),
                                                      ("x86-64-avx512_bf16", "bf16", "_d128", "vdpbf16ps"),
                                                      ("x86-64-avx512_bf16", "f32", "_d64", FMA), ("x86-64-avx2", "f32", "_d64", FMA),
@@ -175,7 +212,9 @@ class Decoding(unittest.TestCase):
                     repeated = sum(mnemonic.startswith("vbroadcast") and "(" in operands for _, mnemonic, operands in loop)
                     spilt = any(map(touches_stack_with_vectors, loop))
                     counts.append((multiplied, repeated, spilt))
-                self.assertTrue(any(multiplied >= 16 and multiplied == 2 * repeated and not spilt for multiplied, repeated, spilt in counts),
+                streams = streams_of(machine, dtype, kernel)
+                least = 4 * streams.get("keys_at_once", streams["streams"])
+                self.assertTrue(any(multiplied >= least and multiplied == 2 * repeated and not spilt for multiplied, repeated, spilt in counts),
                                 f"multiply-adds, broadcasts and spills of loops: {counts}")
 
     def test_makes_two_numbers_of_each_word(self):
