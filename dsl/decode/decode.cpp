@@ -97,6 +97,8 @@ Decode decode(const AttentionInputs &in, const DecodeBlocking &blocking) {
     const auto whole = [&](int keys_per_chunk) { return keys_per_chunk % (keys * streams) == 0; };
     if (!whole(blocking.keys_per_chunk) || !whole(blocking.keys_per_chunk_alone) || (blocking.in_turn && keys % streams != 0))
         throw Halide::CompileError("attune: chunks of decoding are no multiple of its panels, or panels no multiple of its streams");
+    if (blocking.bytes_ahead.empty() != blocking.value_bytes_ahead.empty())
+        throw Halide::CompileError("attune: decoding asks for keys ahead but not for values, or for values alone");
     if (DecodeBlocking::most_ahead % keys != 0)
         throw Halide::CompileError("attune: panels of decoding have " + std::to_string(keys) + " keys; it must divide " +
                                    std::to_string(DecodeBlocking::most_ahead));

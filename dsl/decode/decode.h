@@ -28,7 +28,7 @@ struct DecodeBlocking {
     Products products = {};  // pairs of bf16 where q, k and v are such, of whole vectors of them; otherwise f32
     bool by_words = false;   // whether k and v of bf16 that are multiplied in f32 are read as words of two neighbouring channels
     // That much further on than keys are read in a stream they are asked for, at each of these distances, the furthest first, where rows
-    // share vectors, else at the nearest; and than values, by all rows that read them together. No distance for keys: no prefetches.
+    // share vectors, else at the nearest; and than values, by all rows that read them together. None of either: no prefetches.
     std::vector<int> bytes_ahead, value_bytes_ahead;
     int bytes_ahead_alone = 0; // instead of either, where only one row reads a key
     int vectors_at_once = 1;   // of the output, at most, summed up over a part's keys; with pairs even. See value_passes()

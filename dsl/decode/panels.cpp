@@ -106,10 +106,7 @@ Expr slots_ahead(const Decode &d) {
     const DecodeBlocking &blocking = d.blocking;
     if (blocking.bytes_ahead.empty()) return 0;
     const Expr alone = d.rows_per_head() == 1;
-    int furthest = 0;
-    for (const std::vector<int> &distances : {blocking.bytes_ahead, blocking.value_bytes_ahead})
-        for (int distance : distances)
-            furthest = std::max(furthest, distance);
+    const int furthest = std::max(blocking.bytes_ahead.front(), blocking.value_bytes_ahead.front());
     return select(listed_count(d) == 0, 0, alone, panels_within(d, blocking.bytes_ahead_alone), panels_within(d, furthest));
 }
 

@@ -75,7 +75,7 @@ std::vector<int> further_on(const Decode &d, Cached what, bool all) {
     std::vector<int> keys;
     for (int distance : what == Cached::key ? d.blocking.bytes_ahead : d.blocking.value_bytes_ahead)
         keys.push_back(keys_ahead(d, what, distance));
-    if (!all && keys.size() > 1) keys = {keys.back()};
+    if (!all) keys = {keys.back()};
     return keys;
 }
 
@@ -90,8 +90,8 @@ Expr lane_from(const Decode &d, Cached what, const Expr &listed, const Channels 
     const Expr now = count.defined() ? select(axes::channel < count, stored, 0.0f) : stored;
     if (d.blocking.bytes_ahead.empty() || !ahead.asks) return now;
     const std::vector<int> keys = further_on(d, what, ahead.all && d.panel_at.defined());
-    const int keys_alone = keys_ahead(d, what, d.blocking.bytes_ahead_alone), first = keys.empty() ? keys_alone : keys.front();
-    const Expr asks = ahead.wanted && wanted && (keys.empty() ? ahead.alone : Halide::Internal::const_true());
+    const int keys_alone = keys_ahead(d, what, d.blocking.bytes_ahead_alone), first = keys.front();
+    const Expr asks = ahead.wanted && wanted;
     // What a function of the distance in keys is at the one that is asked for first.
     auto asked = [&](const auto &at) { return select(ahead.alone, at(keys_alone), at(first)); };
     if (!d.panel_at.defined()) {

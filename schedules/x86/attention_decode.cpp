@@ -79,24 +79,29 @@ private:
         }
     }
 
-    // As it is, and, in code of its own, where each key that is read follows the one before in memory: distances are constants there, so
-    // that the addresses of a panel, and of what is asked for ahead, take a register for all of its keys rather than one for each.
-    template <typename Each> void however_keys_lie(Stage stage, const std::optional<dsl::Pages::Strides> &strides,
-                                                   const Halide::Expr &width, const Each &each) const {
-        if (d.blocking.in_turn && d.panel_at.defined() && is_const(width)) {
-            Stage adjacent = stage.specialize(strides->place == width);
-            each(adjacent);
+    // Whether each key, or value, so wide, follows the one before in memory. Undefined where that makes no difference.
+    Halide::Expr side_by_side(const std::optional<dsl::Pages::Strides> &strides, const Halide::Expr &width) const {
+        return d.blocking.in_turn && d.panel_at.defined() && is_const(width) ? strides->place == width : Halide::Expr();
+    }
+    Halide::Expr keys_side_by_side() const { return side_by_side(d.inputs.pages.key_strides, d.inputs.head_dim); }
+    Halide::Expr values_side_by_side() const { return side_by_side(d.inputs.pages.value_strides, d.inputs.value_dim); }
+
+    // As it is, and, in code of its own, where what is read lies side by side: distances are constants there, so that the addresses of a
+    // panel, and of what is asked for ahead, take a register for all of its keys rather than one for each.
+    template <typename Each> void however_keys_lie(Stage stage, const Halide::Expr &adjacent, const Each &each) const {
+        if (adjacent.defined()) {
+            Stage of_adjacent = stage.specialize(adjacent);
+            each(of_adjacent);
         }
         each(stage);
     }
 
     // A row alone, or else `at_once` of them: those past the last are computed and never read.
-    template <typename Each> void by_rows(Stage stage, const std::optional<dsl::Pages::Strides> &strides, const Halide::Expr &width,
-                                          int at_once, const Each &each) const {
+    template <typename Each> void by_rows(Stage stage, const Halide::Expr &adjacent, int at_once, const Each &each) const {
         Stage alone = stage.specialize(is_alone());
         alone.split(row, rows, in_rows, 1);
         each(alone);
-        however_keys_lie(stage, strides, width, [&](Stage &several) {
+        however_keys_lie(stage, adjacent, [&](Stage &several) {
             several.split(row, rows, in_rows, at_once, TailStrategy::RoundUp);
             each(several);
         });
@@ -168,7 +173,6 @@ private:
     // The scores of a group of keys and some rows are made at once, in registers, and stored to places of their own.
     void products(const dsl::KeyProducts &p, Stage store) const {
         const bool alone = d.scores.size() > 1 && p.rows_per_vector == 1; // is all that it is for
-        const dsl::Pages &pages = d.inputs.pages;
         const Var rows_of_store(alone ? rows_alone : rows);
         std::vector<VarOrRVar> loops = {p.store.x, in_rows, rows_of_store, p.store.y, p.store.z, p.store.w};
         if (holds_dots(p)) std::swap(loops[2], loops[3]);
@@ -178,12 +182,12 @@ private:
             store.split(row, rows_of_store, in_rows, 1);
             each(store);
         } else if (d.scores.size() > 1) {
-            however_keys_lie(store, pages.key_strides, d.inputs.head_dim, [&](Stage &several) {
+            however_keys_lie(store, keys_side_by_side(), [&](Stage &several) {
                 several.split(row, rows_of_store, in_rows, rows_of_scores, TailStrategy::RoundUp);
                 each(several);
             });
         } else {
-            by_rows(store, pages.key_strides, d.inputs.head_dim, rows_at_once, each);
+            by_rows(store, keys_side_by_side(), rows_at_once, each);
         }
         std::vector<Func> funcs = p.sums;
         funcs.push_back(p.dot), funcs.push_back(p.score);
@@ -260,13 +264,13 @@ private:
     }
 
     // A vector of as many keys, or values, as are read one beside the other.
-    void in_registers(Func f, int lanes_of_vector, int keys_side_by_side) const {
+    void in_registers(Func f, int lanes_of_vector, int keys_beside) const {
         only_one(f, {chunk});
         f.store_in(Halide::MemoryType::Register)
             .bound_extent(channel, lanes_of_vector)
             .bound_extent(step, 1)
             .bound_extent(lane, 1)
-            .bound_extent(stream, keys_side_by_side)
+            .bound_extent(stream, keys_beside)
             .vectorize(channel)
             .unroll(stream);
     }
@@ -357,7 +361,7 @@ private:
     // All rows take a part while it is in the nearest cache: 1.36 ms for 32 MiB on Zen 4, with four rows at once 1.46.
     void values(const dsl::ValueProducts &p, Stage store) const {
         const Halide::RDom &s = p.store;
-        by_rows(store, d.inputs.pages.value_strides, d.inputs.value_dim, value_rows, [&](Stage &stage) {
+        by_rows(store, values_side_by_side(), value_rows, [&](Stage &stage) {
             stage.reorder({channel, in_rows, s.x, s.y, rows, s.z, s.w}).vectorize(channel).unroll(in_rows).unroll(s.x);
         });
         Func sum = p.sum;
