@@ -31,7 +31,7 @@ Machine with_avx512(const Halide::Target &target, const Halide::Type &dtype) {
     Machine m;
     m.name = "x86-64-avx512", m.avx512 = true;
     m.float_lanes = 16, m.vector_registers = 32;
-    m.fused = true, m.masked_load_bits = 16;
+    m.fused = true, m.masked_load_bits = 8;
     m.converts_float16 = true;
     const bool zen5 = target.has_feature(Halide::Target::AVX512_Zen5);
     if (zen5 || target.has_feature(Halide::Target::AVX512_Zen4)) {
@@ -97,7 +97,7 @@ Tiles tuned_tiles(const Machine &machine, const std::string &schedule, int head_
 
 Streams tuned_streams(const Machine &machine, const std::string &schedule, int head_dim, const Halide::Type &stored) {
     nlohmann::json s = tuned(machine, schedule, of_head_dim(head_dim));
-    const std::string type = machine.bfloat16_pairs ? "pairs" : name_of(stored);
+    const std::string type = machine.bfloat16_pairs && stored.is_bfloat() ? "pairs" : name_of(stored);
     for (const std::string &narrower : {type, type + " " + of_head_dim(head_dim)})
         s.merge_patch(sizes(machine, schedule).value(narrower, nlohmann::json::object()));
     const int panel = s.at("keys_per_panel"), part = s.value("keys_per_part", panel), streams = s.at("streams"),

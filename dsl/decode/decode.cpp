@@ -63,7 +63,7 @@ struct StatePlace {
             const SplitElement split(dim, d.blocking.lanes);
             vector = select(is_split, split.vector, vector), lane = select(is_split, split.lane, lane);
         }
-        if (!d.products.pairs) return;
+        if (!d.products.pairs || d.converts_to_pairs()) return;
         const int side_by_side = PairedElement::in_order;
         const Expr first = dim / side_by_side * side_by_side, is_paired = first < d.whole_value_vectors() * d.blocking.lanes;
         const PairedElement of_first(first, d.blocking.lanes);
@@ -104,7 +104,8 @@ Decode decode(const AttentionInputs &in, const DecodeBlocking &blocking) {
                                    std::to_string(DecodeBlocking::most_ahead));
     Decode d;
     d.inputs = in, d.blocking = blocking;
-    d.products = are_bfloat16({in.query, in.pages.key, in.pages.value}) ? blocking.products : blocking.products.singles();
+    const bool may_be_pairs = are_bfloat16({in.query}) && (in.pages.scaled() || are_bfloat16({in.pages.key, in.pages.value}));
+    d.products = may_be_pairs ? blocking.products : blocking.products.singles();
     declare_tiled(d);
     d.by_words = blocking.by_words && !d.products.pairs && are_bfloat16({in.pages.key, in.pages.value});
     d.first = Func("first"), d.end = Func("end"), d.reach = Func("reach"), d.full = Func("full"), d.list = Func("panel_list"),

@@ -181,14 +181,15 @@ struct Decode {
     Halide::Func lse;       // (token, query head, batch)
 
     Halide::Expr value_vectors() const { return divided_up(inputs.value_dim, blocking.lanes); }
+    /** Whether numbers of int8, which are exact in bf16, are made pairs as they are read: of channels of a key as far apart as a vector is
+     * long, so that vectors are read, and of the same channel of two keys' values. */
+    bool converts_to_pairs() const { return products.pairs && inputs.pages.scaled(); }
     /** Channels that a lane of what is read of a key or a value holds. */
     int channels_per_lane() const { return products.pairs || by_words ? 2 : 1; }
+    int value_channels_per_lane() const { return converts_to_pairs() ? 1 : channels_per_lane(); }
     /** Vectors of channels that are made of whole vectors of what is read of a key, or of a value, that is so wide. */
-    Halide::Expr whole_vectors(const Halide::Expr &width) const {
-        const int depth = channels_per_lane();
-        return width / (blocking.lanes * depth) * depth;
-    }
-    Halide::Expr whole_value_vectors() const { return whole_vectors(inputs.value_dim); }
+    Halide::Expr whole_vectors(const Halide::Expr &width) const { return whole_vectors(width, channels_per_lane()); }
+    Halide::Expr whole_value_vectors() const { return whole_vectors(inputs.value_dim, value_channels_per_lane()); }
     Halide::Expr rows_per_head() const { return inputs.queries * inputs.heads_per_group; }
     Halide::Expr keys_per_chunk() const {
         if (blocking.keys_per_chunk_alone == blocking.keys_per_chunk) return blocking.keys_per_chunk;
@@ -196,6 +197,9 @@ struct Decode {
     }
     Halide::Expr panels_per_chunk() const { return keys_per_chunk() / blocking.keys_per_panel; }
     Halide::Expr steps_per_chunk() const { return panels_per_chunk() / blocking.streams; }
+
+private:
+    Halide::Expr whole_vectors(const Halide::Expr &width, int depth) const { return width / (blocking.lanes * depth) * depth; }
 };
 
 /** Declares the same as attention(), for inputs with no mask, score or position compiled in. */

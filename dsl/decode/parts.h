@@ -83,6 +83,10 @@ int keys_ahead(const Decode &d, Cached what, int distance);
 Halide::Expr lane_of(const Decode &d, Cached what, int lanes, const Halide::Expr &listed, const Halide::Expr &v, const Ahead &ahead = {},
                      const Halide::Expr &from = 0);
 
+/** The same of vector `v` of channels in f32. */
+Halide::Expr number_lane_of(const Decode &d, Cached what, const Halide::Expr &listed, const Halide::Expr &v, const Ahead &ahead,
+                            const Halide::Expr &from);
+
 /** The same of the vector of channels that vectors of words leave whole, in f32. */
 Halide::Expr single_lane_of(const Decode &d, Cached what, const Halide::Expr &listed, const Ahead &ahead);
 
@@ -107,10 +111,14 @@ Halide::Expr channel_in_whole_panel(const Decode &d, Cached what, const Halide::
 /** How many vectors of so many channels a line holds of a key, or of its value; at least one. */
 int vectors_per_line(const Decode &d, Cached what, int channels);
 
+/** How many channels come as a whole: of a key, or of a value, in a vector of what is packed, or in as many as are made of one that is
+ * read. What is left over is in f32. */
+int channels_of_whole(const Decode &d, Cached what);
+
 /** Whether some channels may be left that fill no vector of so many, how many, and how many vectors of f32 they take. */
 bool has_rest(const Halide::Expr &width, int channels);
 Halide::Expr rest_of(const Halide::Expr &width, int channels);
-Halide::Expr rest_vectors(const Decode &d, const Halide::Expr &width);
+Halide::Expr rest_vectors(const Decode &d, Cached what);
 
 /** Whether `count` may be other than 0. */
 bool may_be_some(const Halide::Expr &count);

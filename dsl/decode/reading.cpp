@@ -120,8 +120,19 @@ int keys_ahead(const Decode &d, Cached what, int distance) {
 
 Expr lane_of(const Decode &d, Cached what, int lanes, const Expr &listed, const Expr &v, const Ahead &ahead, const Expr &from) {
     const int channels = lanes * d.channels_per_lane();
+    const Expr begins = begins_line(d, what, v, channels);
+    if (d.converts_to_pairs())
+        return d.products.pack([&](int which) {
+            const Expr wanted = which == 0 ? begins : Halide::Internal::const_false();
+            return lane_from(d, what, listed, {from, v * channels + which * lanes, Channels::numbers}, wanted, ahead);
+        });
     const auto of = d.channels_per_lane() > 1 ? Channels::words : Channels::numbers;
-    return lane_from(d, what, listed, {from, v * channels, of}, begins_line(d, what, v, channels), ahead);
+    return lane_from(d, what, listed, {from, v * channels, of}, begins, ahead);
+}
+
+Expr number_lane_of(const Decode &d, Cached what, const Expr &listed, const Expr &v, const Ahead &ahead, const Expr &from) {
+    const int lanes = d.blocking.lanes;
+    return lane_from(d, what, listed, {from, v * lanes, Channels::numbers}, begins_line(d, what, v, lanes), ahead);
 }
 
 Expr single_lane_of(const Decode &d, Cached what, const Expr &listed, const Ahead &ahead) {
@@ -130,8 +141,8 @@ Expr single_lane_of(const Decode &d, Cached what, const Expr &listed, const Ahea
 }
 
 Expr rest_lane_of(const Decode &d, Cached what, const Expr &listed, const Expr &v, const Ahead &ahead, const Expr &from) {
-    const int lanes = d.blocking.lanes, channels = lanes * d.products.depth();
-    const Expr width = width_of(d, what), rest = rest_of(width, channels);
+    const int lanes = d.blocking.lanes;
+    const Expr width = width_of(d, what), rest = rest_of(width, channels_of_whole(d, what));
     const Expr count = d.products.pairs ? min(rest - v * lanes, lanes) : rest;
     const Expr first = from.defined() ? from : width - rest;
     return lane_from(d, what, listed, {first, v * lanes, Channels::numbers, count}, begins_line(d, what, v, lanes), ahead);
@@ -163,13 +174,17 @@ int vectors_per_line(const Decode &d, Cached what, int channels) {
     return std::max(bytes_per_line / (channels * cached(d, what).types().front().bytes()), 1);
 }
 
+int channels_of_whole(const Decode &d, Cached what) {
+    return d.blocking.lanes * (what == Cached::value && d.converts_to_pairs() ? 1 : d.products.depth());
+}
+
 bool has_rest(const Expr &width, int channels) { return may_be_some(rest_of(width, channels)); }
 
 Expr rest_of(const Expr &width, int channels) { return width % channels; }
 
-Expr rest_vectors(const Decode &d, const Expr &width) {
+Expr rest_vectors(const Decode &d, Cached what) {
     const int lanes = d.blocking.lanes;
-    return (rest_of(width, lanes * d.products.depth()) + lanes - 1) / lanes;
+    return (rest_of(width_of(d, what), channels_of_whole(d, what)) + lanes - 1) / lanes;
 }
 
 bool may_be_some(const Expr &count) { return !is_const_zero(Halide::Internal::simplify(count)); }

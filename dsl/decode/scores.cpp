@@ -27,6 +27,12 @@ struct Groups {
     Expr stream(const Expr &number, const Expr &of_stream) const { return d.blocking.in_turn ? of_stream : number; }
 };
 
+// Channel `which` of a word of queries, which is multiplied with that word of a key.
+Expr channel_of_word(const Decode &d, const Expr &word, int which) {
+    const int lanes = d.blocking.lanes, depth = d.products.depth();
+    return d.converts_to_pairs() ? word / lanes * (lanes * depth) + which * lanes + word % lanes : word * depth + which;
+}
+
 void declare_query(Decode &d) {
     const AttentionInputs &in = d.inputs;
     const Products &products = d.products;
@@ -39,7 +45,7 @@ void declare_query(Decode &d) {
     const Expr is_split = dim < d.whole_vectors(in.head_dim) * lanes;
     const Expr split = unsafe_promise_clamped(select(is_split, split_element(dim / lanes, dim % lanes, lanes), dim), 0, in.head_dim - 1);
     d.query(dim, row, head, batch) =
-        d.by_words ? query_channel(split) : products.pack([&](int which) { return query_channel(dim * products.depth() + which); });
+        d.by_words ? query_channel(split) : products.pack([&](int which) { return query_channel(channel_of_word(d, dim, which)); });
     const Expr rest = rest_of(in.head_dim, lanes * products.depth());
     d.rest_query(dim, row, head, batch) = select(dim < rest, query_channel(in.head_dim - rest + min(dim, rest - 1)), 0.0f);
 }
@@ -107,7 +113,7 @@ KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vec
         dot() += query(d.whole_vectors(in.head_dim) + p.vectors.back().dims) * single;
     }
     if (has_rest(in.head_dim, p.lanes * products.depth())) {
-        const Expr rest = more("rest_", rest_vectors(d, in.head_dim), rest_lane_of(d, Cached::key, listed, vector, ahead));
+        const Expr rest = more("rest_", rest_vectors(d, Cached::key), rest_lane_of(d, Cached::key, listed, vector, ahead));
         dot() += d.rest_query(p.vectors.back().dims * p.lanes + of_row, row, head, batch) * rest;
     }
     add_lanes(p, groups, suffix);
@@ -122,7 +128,9 @@ KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vec
 int rows_per_vector(const Decode &d) {
     const auto width = Halide::Internal::as_const_int(d.inputs.head_dim);
     const bool is_short = width && *width * d.inputs.pages.key.type().bytes() <= d.blocking.short_key;
-    return is_short && !has_rest(d.inputs.head_dim, d.blocking.lanes * d.channels_per_lane()) ? d.blocking.rows_per_vector : 1;
+    return is_short && !d.converts_to_pairs() && !has_rest(d.inputs.head_dim, d.blocking.lanes * d.channels_per_lane())
+               ? d.blocking.rows_per_vector
+               : 1;
 }
 
 void declare_stores(Decode &d, const Groups &groups) {

@@ -46,14 +46,14 @@ void declare_packed_share(Decode &d) {
 }
 
 // Vector `v` of the values of a key; or of a pair of keys. Where words of neighbouring channels are read, a vector of them makes two of
-// channels, and one of either key two of pairs.
+// channels, and one of either key two of pairs. Numbers that are converted are put together as they are.
 Expr packed_values(const Decode &d, const Expr &packed_lane, const Expr &of_stream, const Expr &v, Ahead ahead = {}, const Expr &from = 0) {
     const int channels = d.channels_per_lane();
+    auto key = [&](int which) { return key_entry(d, packed_lane * d.products.depth() + which, of_stream, step); };
+    if (d.converts_to_pairs())
+        return d.products.pack([&](int which) { return number_lane_of(d, Cached::value, key(which), v, ahead, from); });
     ahead.wanted = ahead.wanted && v % channels == 0;
-    auto lanes = [&](int which) {
-        const Expr listed = key_entry(d, packed_lane * d.products.depth() + which, of_stream, step);
-        return lane_of(d, Cached::value, d.blocking.lanes, listed, v / channels, ahead, from);
-    };
+    auto lanes = [&](int which) { return lane_of(d, Cached::value, d.blocking.lanes, key(which), v / channels, ahead, from); };
     if (d.products.pairs) return pairs_of_words(lanes(0), lanes(1), v % channels);
     return d.by_words ? bfloat16_of_words(lanes(0), v % channels) : lanes(0);
 }
@@ -135,8 +135,12 @@ void declare_careful_sum(Decode &d) {
     careful() = -0.0f;
     auto add = [&](const Products &products, PartKeys keys, const Expr &used, const Expr &packed) {
         keys.nth.where(used);
-        auto guarded = [&](int which) { return guarded_factor(d, products.unpack(packed, which), keys.of_lane(which), keys.of_stream); };
-        careful() = products.add(careful(), share(d, d.share, keys), products.pack(guarded));
+        // Of a number with a scale, which may be NaN, it is the share times the scale that is left out.
+        const bool scaled = in.pages.scaled();
+        const Expr shared = share(d, scaled ? d.scaled_share : d.share, keys), doubtful = scaled ? shared : packed;
+        auto guarded = [&](int which) { return guarded_factor(d, products.unpack(doubtful, which), keys.of_lane(which), keys.of_stream); };
+        const Expr kept = products.pack(guarded);
+        careful() = products.add(careful(), scaled ? kept : shared, scaled ? packed : kept);
         d.careful_keys.push_back(keys.nth);
     };
     const Expr whole = d.whole_value_vectors(), at = vector * d.blocking.lanes + channel;
@@ -145,13 +149,13 @@ void declare_careful_sum(Decode &d) {
         const PartKeys keys(d, "careful_words", true);
         const Expr v = Halide::unsafe_promise_clamped(vector, 0, whole - 1);
         add(d.products, keys, vector < whole, packed_values(d, keys.packed_lane, keys.of_stream, v));
-        if (!has_rest(in.value_dim, d.blocking.lanes * d.channels_per_lane())) return;
+        if (!may_be_some(in.value_dim - whole * d.blocking.lanes)) return;
     }
     const PartKeys keys(d, "careful_keys", false);
     const Expr of_rest = words ? vector >= whole : Halide::Internal::const_true();
     const Expr c = Halide::unsafe_promise_clamped(at, 0, in.value_dim - 1);
-    const Expr listed = key_entry(d, keys.packed_lane, keys.of_stream, step), stored = channel_of(d, Cached::value, listed, c);
-    add(d.products.singles(), keys, of_rest && at < in.value_dim, in.pages.scaled() ? stored * scale_of(d, Scale::value, listed) : stored);
+    const Expr listed = key_entry(d, keys.packed_lane, keys.of_stream, step);
+    add(d.products.singles(), keys, of_rest && at < in.value_dim, channel_of(d, Cached::value, listed, c));
 }
 
 // Sum of share * v. Where it isn't finite, it is made again with the masks looked at: 0 * NaN is NaN, and so would be the result.
@@ -167,13 +171,14 @@ void declare_output(Decode &d) {
     output(d.output, vector) = 0.0f;
     const bool rest_with_others = has_equal_passes(d) && d.channels_per_lane() == 1;
     const Expr with_rest = rest_with_others ? rest_of(in.value_dim, lanes) != 0 : Halide::Internal::const_false();
-    for (const ValuePasses &p : value_passes(whole, d.blocking.vectors_at_once, vectors_of_line(d), d.channels_per_lane(), with_rest)) {
+    const int depth = d.value_channels_per_lane();
+    for (const ValuePasses &p : value_passes(whole, d.blocking.vectors_at_once, vectors_of_line(d), depth, with_rest)) {
         const std::string name = "values_by_" + std::to_string(p.at_once) + (p.take_rest ? "_with_rest" : "");
         declare_values(d, {name, p.first, p.at_once, p.count, p.take_rest ? OutputVectors::whole_and_rest : OutputVectors::whole});
     }
     if (may_be_some(singles)) declare_values(d, {"single_values", whole, 1, singles, OutputVectors::single});
-    if (has_rest(in.value_dim, lanes * products.depth()) && !rest_with_others)
-        declare_values(d, {"rest_values", whole + singles, 1, rest_vectors(d, in.value_dim), OutputVectors::rest});
+    if (has_rest(in.value_dim, channels_of_whole(d, Cached::value)) && !rest_with_others)
+        declare_values(d, {"rest_values", whole + singles, 1, rest_vectors(d, Cached::value), OutputVectors::rest});
 
     if (d.tiled) declare_tiled_output(d);
 
@@ -222,7 +227,7 @@ void declare_chunk_state(Decode &d) {
         d.weights.push_back(r);
     };
     const bool tiles_take_others = d.tiled && !in.pages.scaled(); // of bf16; with scales it is their product that is rounded
-    weigh(d.products.pairs, "weight_steps", tiles_take_others ? untiled(d) : Halide::Internal::const_true());
+    weigh(d.products.pairs && !in.pages.scaled(), "weight_steps", tiles_take_others ? untiled(d) : Halide::Internal::const_true());
     if (tiles_take_others) weigh(true, "tiled_weight_steps", d.tiled.used);
     by_lane(d.lane_sum, lane) = 0.0f;
     by_lane(d.lane_sum, lane) += over(d.weight, d.sum_steps);

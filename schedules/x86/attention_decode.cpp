@@ -464,7 +464,9 @@ private:
         merged.bound_extent(channel, lanes).vectorize(channel);
         merged.update().reorder(channel, vector, d.merges, row).vectorize(channel);
         closing.bound_extent(closing.args()[0], dsl::Fold::closing_count).unroll(closing.args()[0]);
-        attention.vectorize(dim, d.products.pairs ? dsl::PairedElement::in_order : lanes, TailStrategy::GuardWithIf).parallel(batch);
+        attention
+            .vectorize(dim, d.products.pairs && !d.converts_to_pairs() ? dsl::PairedElement::in_order : lanes, TailStrategy::GuardWithIf)
+            .parallel(batch);
     }
 };
 

@@ -7,7 +7,7 @@ import command
 # What is prebuilt (generators/variants.cmake), a line for each device, schedule and set of types: operations, and what they are compiled for.
 # Tests of a kernel that isn't linked in are skipped, so that one that is left out by mistake is missed here alone.
 PREBUILT = """
-cpu decode: attention: bf16 bf16_d128 bf16_d64 bf16_i8kv f16 f32 f32_d128 f32_d64 f32_i8kv
+cpu decode: attention: bf16 bf16_d128 bf16_d64 bf16_i8kv f16 f16_d128 f16_d64 f16_i8kv f32 f32_d128 f32_d64 f32_i8kv
 cpu flash: attention: bf16 bf16_d128 bf16_d64 bf16_i8kv f16 f16_i8kv f32 f32_d128 f32_d64 f32_i8kv
 cpu flash_bf16x2: attention: f16
 cpu flash_bf16x3: attention: f32 f32_d128 f32_d64

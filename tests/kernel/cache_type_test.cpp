@@ -63,6 +63,33 @@ TEST_P(CacheTypes, StepsOfManyRows) {
         }
 }
 
+/** Keys and values that end within a vector, or within what is packed as a whole. */
+TEST_P(CacheTypes, StepsOfWidthsThatFillNoVector) {
+    if (!is_linked()) GTEST_SKIP() << "no kernel of these types is linked";
+    for (const auto &[dim, value_dim] : {std::pair{16, 40}, {24, 8}, {40, 72}, {72, 16}, {80, 80}, {100, 52}, {112, 144}, {200, 100}})
+        for (int64_t heads : {1, 5}) {
+            CacheSetting s = setting();
+            s.batch = 1, s.query_heads = heads, s.key_heads = 1, s.dim = dim, s.value_dim = value_dim;
+            s.page_size = heads == 1 ? 0 : 16, s.capacity = 96;
+            expect_right_steps(s, random, {{2, 61}, {1, 1}, {2, 18}});
+        }
+}
+
+/** Of every type that many queries have a kernel for, few have one that splits keys: the other takes many times as long. */
+TEST_P(CacheTypes, AreDecodedByKernelsForFewQueries) {
+    if (!is_linked()) GTEST_SKIP() << "no kernel of these types is linked";
+    for (int64_t dim : {64, 80, 128}) {
+        attune_attention_desc desc = ATTUNE_ATTENTION_DESC_INIT;
+        desc.dtype = GetParam().first, desc.cache_dtype = GetParam().second, desc.head_dim = dim;
+        attune_attention_plan *plan = nullptr;
+        ASSERT_EQ(attune_attention_plan_create(&desc, &plan), ATTUNE_OK) << attune_error_message();
+        const attune_kernel *kernel = attune_attention_plan_kernel_for(plan, 1, 8, 2, 4096);
+        ASSERT_NE(kernel, nullptr);
+        EXPECT_STREQ(kernel->schedule, "decode") << dim;
+        attune_attention_plan_destroy(plan);
+    }
+}
+
 class QuantisedCache : public SeededTest {
 protected:
     static CacheSetting setting() {
@@ -93,12 +120,10 @@ TEST_F(QuantisedCache, RowsThatArentFiniteReadAsNaN) {
         }
 }
 
-/** The same of many heads that share a key, whose products may be of tiles: and no bit of the other rows changes. */
-TEST_F(QuantisedCache, RowsThatArentFiniteChangeNoBitOfManyHeadsBeside) {
+/** The same of one head, and of more that share a key, whose products may be of pairs or tiles: and no bit of the other rows changes. */
+TEST_F(QuantisedCache, RowsThatArentFiniteChangeNoBitOfOthers) {
     if (!has_kernel(ATTUNE_BF16, ATTUNE_I8)) GTEST_SKIP() << "no kernel of these types is linked";
-    CacheSetting s = setting();
-    s.dtype = ATTUNE_BF16, s.query_heads = 9, s.dim = s.value_dim = 64, s.mask = "causal & window(3, 0)";
-    for (bool in_key : {true, false}) {
+    const auto expect_no_change = [](const CacheSetting &s, bool in_key) {
         const auto outputs = [&](bool spoilt) {
             Random same(7);
             CacheModel cache(s, same);
@@ -113,11 +138,19 @@ TEST_F(QuantisedCache, RowsThatArentFiniteChangeNoBitOfManyHeadsBeside) {
         for (size_t i = 0; i < clean.size(); i++) {
             const size_t query = i / static_cast<size_t>(s.value_dim) % 8;
             if (query >= 4 && query <= 7)
-                EXPECT_TRUE(std::isnan(spoilt[i])) << i;
+                EXPECT_TRUE(std::isnan(spoilt[i])) << i << " of width " << s.dim;
             else
-                EXPECT_EQ(spoilt[i], clean[i]) << i;
+                EXPECT_EQ(spoilt[i], clean[i]) << i << " of width " << s.dim;
         }
-    }
+    };
+    CacheSetting s = setting();
+    s.dtype = ATTUNE_BF16, s.mask = "causal & window(3, 0)";
+    for (int64_t heads : {1, 4, 9})
+        for (int64_t dim : {64, 72})
+            for (bool in_key : {true, false}) {
+                s.query_heads = heads, s.dim = s.value_dim = dim;
+                expect_no_change(s, in_key);
+            }
 }
 
 TEST_F(QuantisedCache, RowsOfZerosAndOfExtremes) {

@@ -135,9 +135,23 @@ class Decoding(unittest.TestCase):
                     for loop in converting:
                         self.assertLessEqual(count("vmulps", loop), len(self.stored_as_results(loop)))
 
+    def test_makes_numbers_of_int8_pairs_for_queries_of_bf16(self):
+        """Beside pairs of vectors that are converted and put together by one permutation there are as many products for each row: two numbers
+        at once, of two parts of a key, or of two keys' values."""
+        for machine in ("x86-64-avx512_bf16", "x86-64-avx512_zen5"):
+            with self.subTest(machine=machine):
+                rows = set()
+                for loop in filter(asks, CODE.innermost_loops(object_of(machine, "attention_decode_bf16_i8kv"))):
+                    converted, products = count("vcvtdq2ps", loop), count("vdpbf16ps", loop)
+                    if products == 0: continue
+                    self.assertEqual(converted, 2 * count("vpermt2w", loop))
+                    rows.add(products / (converted / 2))
+                self.assertEqual(rows, {1, 4})
+
     def test_loads_what_fills_no_vector_at_once(self):
         """The channels past the last whole vector are a masked load, and nothing is gathered by element."""
         for machine, dtype in [("x86-64-avx512", "f32"), ("x86-64-avx512", "bf16"), ("x86-64-avx512_bf16", "bf16"), ("x86-64-avx512_bf16", "f16"),
+                               ("x86-64-avx512", "f32_i8kv"), ("x86-64-avx512_bf16", "bf16_i8kv"), ("x86-64-avx512_bf16", "f16_i8kv"),
                                ("x86-64-avx2", "f32")]:
             with self.subTest(machine=machine, dtype=dtype):
                 loops = list(filter(asks, CODE.innermost_loops(object_of(machine, f"attention_decode_{dtype}"))))
