@@ -60,9 +60,9 @@ struct Streams {
     int keys_at_once;                                // of those scores, whose keys are read in turn; a divisor of streams; if none: all
 };
 
-/** As above, for keys and values stored as such. What the file has for "pairs" of bf16, where the machine multiplies them, or else for the
- * type ("f32", "f16", "bf16" or "int8") takes the place of the rest, and what it has for the type and the width ("bf16 head_dim 64") that
- * of both. */
+/** As above, for keys and values stored as such. What the file has for "pairs", where they are bf16 and the machine multiplies such, or
+ * else for the type ("f32", "f16", "bf16" or "int8") takes the place of the rest, and what it has for the type and the width ("bf16
+ * head_dim 64") that of both. */
 Streams tuned_streams(const Machine &machine, const std::string &schedule, int head_dim, const Halide::Type &stored);
 
 /** How a schedule of the linear layer reads packed weights, tuned for a machine as Tiles are. */

@@ -49,23 +49,19 @@ void declare_starved(Decode &d) {
     d.attends(row, head, batch) = max(d.attends(row, head, batch), select(attends, 1, 0));
 }
 
-bool are_bfloat16(const std::vector<Func> &inputs) {
-    return std::all_of(inputs.begin(), inputs.end(), [](const Func &f) { return f.type().is_bfloat(); });
-}
-
 // Where channel `dim` of the output is among the vectors of a state. (In terms of few neighbours, which so are seen to lie side by side.)
 struct StatePlace {
     Expr vector, lane;
 
     explicit StatePlace(const Decode &d) : vector(dim / d.blocking.lanes), lane(dim % d.blocking.lanes) {
         if (d.by_words) {
-            const Expr is_split = dim < d.whole_value_vectors() * d.blocking.lanes;
+            const Expr is_split = dim < d.whole_vectors(Cached::value) * d.blocking.lanes;
             const SplitElement split(dim, d.blocking.lanes);
             vector = select(is_split, split.vector, vector), lane = select(is_split, split.lane, lane);
         }
-        if (!d.products.pairs || d.converts_to_pairs()) return;
+        if (!d.reads_pairs()) return;
         const int side_by_side = PairedElement::in_order;
-        const Expr first = dim / side_by_side * side_by_side, is_paired = first < d.whole_value_vectors() * d.blocking.lanes;
+        const Expr first = dim / side_by_side * side_by_side, is_paired = first < d.whole_vectors(Cached::value) * d.blocking.lanes;
         const PairedElement of_first(first, d.blocking.lanes);
         vector = select(is_paired, of_first.vector, first / d.blocking.lanes);
         const Expr first_lane = select(is_paired, of_first.lane, first % d.blocking.lanes);
@@ -104,10 +100,9 @@ Decode decode(const AttentionInputs &in, const DecodeBlocking &blocking) {
                                    std::to_string(DecodeBlocking::most_ahead));
     Decode d;
     d.inputs = in, d.blocking = blocking;
-    const bool may_be_pairs = are_bfloat16({in.query}) && (in.pages.scaled() || are_bfloat16({in.pages.key, in.pages.value}));
-    d.products = may_be_pairs ? blocking.products : blocking.products.singles();
+    d.products = are_exact_in_bfloat16(in) ? blocking.products : blocking.products.singles();
     declare_tiled(d);
-    d.by_words = blocking.by_words && !d.products.pairs && are_bfloat16({in.pages.key, in.pages.value});
+    d.by_words = blocking.by_words && !d.products.pairs && in.pages.key.type().is_bfloat();
     d.first = Func("first"), d.end = Func("end"), d.reach = Func("reach"), d.full = Func("full"), d.list = Func("panel_list"),
     d.begin = Func("panel_begin"), d.panel_at = Func("panel_at"), d.read_at = Func("read_at"), d.place_of_page = Func("place_of_page");
     d.query = Func("scaled_query"), d.rest_query = Func("rest_query"), d.masked = Func("score");

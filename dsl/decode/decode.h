@@ -25,7 +25,7 @@ struct DecodeBlocking {
     int lanes = 1;           // channels in a vector
     int rows_per_vector = 1; // whose scores are made in one vector, each in its share of the lanes, where rows share a short key
     int short_key = 0;       // bytes, at most
-    Products products = {};  // pairs of bf16 where q, k and v are such, of whole vectors of them; otherwise f32
+    Products products = {};  // pairs of bf16 where q, k and v are such, or k and v int8, of whole vectors; otherwise f32
     bool by_words = false;   // whether k and v of bf16 that are multiplied in f32 are read as words of two neighbouring channels
     // That much further on than keys are read in a stream they are asked for, at each of these distances, the furthest first, where rows
     // share vectors, else at the nearest; and than values, by all rows that read them together. None of either: no prefetches.
@@ -120,6 +120,9 @@ struct TiledProducts {
     explicit operator bool() const { return used.defined(); }
 };
 
+/** What is read of a listed key. */
+enum class Cached { key, value };
+
 /** Axes: `head` is the key/value head, `row` a (query, query head in the group) pair of it, `vector` counts `lanes` channels, of which
  * `channel` is one. The keys that a chunk attends to are named by (lane, stream, step): key `lane` of the panel that comes after `step`
  * others in its stream. */
@@ -141,7 +144,7 @@ struct Decode {
     Halide::Expr panels_within_pages; // the size of a page is a multiple of a panel's, or there is one page
     Halide::RDom row_intervals, reach_intervals, full_rows, panels, begins, listed, listed_panels, panels_ahead, listed_scales;
 
-    Products products;       // pairs of neighbouring channels in q and k, of neighbouring keys in weights and v
+    Products products;       // pairs of neighbouring channels in q and k (but see makes_pairs()), of neighbouring keys in weights and v
     bool by_words = false;   // k and v are read so: see DecodeBlocking. Vectors of q and of the output then are as SplitElement has them
     Halide::Func query;      // (dim, row, head, batch): packed, scaled but for pairs
     Halide::Func rest_query; // the same of channels from the first on that fills no vector of what is packed, in f32, zeros past the last
@@ -181,15 +184,19 @@ struct Decode {
     Halide::Func lse;       // (token, query head, batch)
 
     Halide::Expr value_vectors() const { return divided_up(inputs.value_dim, blocking.lanes); }
-    /** Whether numbers of int8, which are exact in bf16, are made pairs as they are read: of channels of a key as far apart as a vector is
-     * long, so that vectors are read, and of the same channel of two keys' values. */
-    bool converts_to_pairs() const { return products.pairs && inputs.pages.scaled(); }
-    /** Channels that a lane of what is read of a key or a value holds. */
-    int channels_per_lane() const { return products.pairs || by_words ? 2 : 1; }
-    int value_channels_per_lane() const { return converts_to_pairs() ? 1 : channels_per_lane(); }
-    /** Vectors of channels that are made of whole vectors of what is read of a key, or of a value, that is so wide. */
-    Halide::Expr whole_vectors(const Halide::Expr &width) const { return whole_vectors(width, channels_per_lane()); }
-    Halide::Expr whole_value_vectors() const { return whole_vectors(inputs.value_dim, value_channels_per_lane()); }
+    /** Whether pairs of bf16 are read as they are stored; or numbers of int8, which are exact in bf16, made pairs as they are read: of
+     * channels of a key as far apart as a vector is long, so that vectors are read, and of the same channel of two keys' values. */
+    bool reads_pairs() const { return products.pairs && !inputs.pages.scaled(); }
+    bool makes_pairs() const { return products.pairs && inputs.pages.scaled(); }
+    /** Whether what is read of a key makes vectors of two channels a lane. */
+    bool in_words() const { return products.pairs || by_words; }
+    /** Channels that a lane holds: of a key, or of a value. */
+    int channels_per_lane(Cached what) const { return in_words() && !(what == Cached::value && makes_pairs()) ? 2 : 1; }
+    /** Vectors of channels that are made of whole vectors of what lanes hold of a key, or of a value. */
+    Halide::Expr whole_vectors(Cached what) const {
+        const int depth = channels_per_lane(what);
+        return (what == Cached::key ? inputs.head_dim : inputs.value_dim) / (blocking.lanes * depth) * depth;
+    }
     Halide::Expr rows_per_head() const { return inputs.queries * inputs.heads_per_group; }
     Halide::Expr keys_per_chunk() const {
         if (blocking.keys_per_chunk_alone == blocking.keys_per_chunk) return blocking.keys_per_chunk;
@@ -197,9 +204,6 @@ struct Decode {
     }
     Halide::Expr panels_per_chunk() const { return keys_per_chunk() / blocking.keys_per_panel; }
     Halide::Expr steps_per_chunk() const { return panels_per_chunk() / blocking.streams; }
-
-private:
-    Halide::Expr whole_vectors(const Halide::Expr &width, int depth) const { return width / (blocking.lanes * depth) * depth; }
 };
 
 /** Declares the same as attention(), for inputs with no mask, score or position compiled in. */

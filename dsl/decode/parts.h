@@ -56,9 +56,6 @@ Halide::Expr scale_of(const Decode &d, Scale which, const Halide::Expr &listed);
 /** Whether the keys of the panel in a slot lie one after the other in memory, and are all read. */
 Halide::Expr is_whole(const Decode &d, const Halide::Expr &slot);
 
-/** What is read of a listed key, and where from. */
-enum class Cached { key, value };
-
 /** Elements from the head's first key, or value, to that of a lane of a whole panel, or of one after it. */
 Halide::Expr elements_in_panel(const Decode &d, Cached what, const Halide::Expr &slot, const Halide::Expr &of_lane);
 
@@ -73,6 +70,13 @@ struct Ahead {
     bool all = false;
     Halide::Expr wanted = Halide::Internal::const_true();
 };
+
+/** Whether bf16 has the numbers of q, k and v exactly: they are such, or k and v int8. */
+bool are_exact_in_bfloat16(const AttentionInputs &in);
+
+/** Channel `which` of the word in a lane of a vector of them, of q and k: neighbours, as they are stored, but of numbers that are converted
+ * as far apart as a vector is long, so that vectors are read. */
+Halide::Expr channel_of_word(const Decode &d, const Halide::Expr &of_vector, const Halide::Expr &of_lane, int which);
 
 /** How many keys, or values, further on what lies a distance in bytes ahead is, at least one. */
 int keys_ahead(const Decode &d, Cached what, int distance);
@@ -96,7 +100,7 @@ Halide::Expr rest_lane_of(const Decode &d, Cached what, const Halide::Expr &list
                           const Halide::Expr &from = {});
 
 /** How many vectors of channels those of words leave whole, 0 or 1. */
-Halide::Expr single_vectors(const Decode &d, const Halide::Expr &width);
+Halide::Expr single_vectors(const Decode &d, Cached what);
 
 /** The same of the words of two neighbouring channels in the `nth` vector of them, where these fill all of a key; nothing is asked for. */
 Halide::Expr word_of(const Decode &d, Cached what, const Halide::Expr &listed, const Halide::Expr &nth);
@@ -111,8 +115,8 @@ Halide::Expr channel_in_whole_panel(const Decode &d, Cached what, const Halide::
 /** How many vectors of so many channels a line holds of a key, or of its value; at least one. */
 int vectors_per_line(const Decode &d, Cached what, int channels);
 
-/** How many channels come as a whole: of a key, or of a value, in a vector of what is packed, or in as many as are made of one that is
- * read. What is left over is in f32. */
+/** Channels of a key, or of a value, of which those that are left over are taken in f32, filled up to a vector: as many as a vector holds,
+ * but of words that are split half of that. */
 int channels_of_whole(const Decode &d, Cached what);
 
 /** Whether some channels may be left that fill no vector of so many, how many, and how many vectors of f32 they take. */

@@ -111,6 +111,16 @@ Expr begins_line(const Decode &d, Cached what, const Expr &nth, int channels) { 
 
 } // namespace
 
+bool are_exact_in_bfloat16(const AttentionInputs &in) {
+    const auto is_bfloat = [](const Func &f) { return f.type().is_bfloat(); };
+    return is_bfloat(in.query) && (in.pages.scaled() || (is_bfloat(in.pages.key) && is_bfloat(in.pages.value)));
+}
+
+Expr channel_of_word(const Decode &d, const Expr &of_vector, const Expr &of_lane, int which) {
+    const int lanes = d.blocking.lanes, depth = 2;
+    return of_vector * (lanes * depth) + (d.inputs.pages.scaled() ? which * lanes + of_lane : of_lane * depth + which);
+}
+
 // A constant also where the width is none. (A limit on a quotient by the width is lost: inside loops over channels the compiler knows that
 // there are some, and it infers the table's extent from what it has simplified there.)
 int keys_ahead(const Decode &d, Cached what, int distance) {
@@ -119,14 +129,14 @@ int keys_ahead(const Decode &d, Cached what, int distance) {
 }
 
 Expr lane_of(const Decode &d, Cached what, int lanes, const Expr &listed, const Expr &v, const Ahead &ahead, const Expr &from) {
-    const int channels = lanes * d.channels_per_lane();
+    const int channels = lanes * d.channels_per_lane(what);
     const Expr begins = begins_line(d, what, v, channels);
-    if (d.converts_to_pairs())
+    if (d.makes_pairs())
         return d.products.pack([&](int which) {
-            const Expr wanted = which == 0 ? begins : Halide::Internal::const_false();
-            return lane_from(d, what, listed, {from, v * channels + which * lanes, Channels::numbers}, wanted, ahead);
+            const Channels of = {from, v * channels + which * lanes, Channels::numbers};
+            return lane_from(d, what, listed, of, begins, which == 0 ? ahead : Ahead{});
         });
-    const auto of = d.channels_per_lane() > 1 ? Channels::words : Channels::numbers;
+    const auto of = d.in_words() ? Channels::words : Channels::numbers;
     return lane_from(d, what, listed, {from, v * channels, of}, begins, ahead);
 }
 
@@ -136,7 +146,7 @@ Expr number_lane_of(const Decode &d, Cached what, const Expr &listed, const Expr
 }
 
 Expr single_lane_of(const Decode &d, Cached what, const Expr &listed, const Ahead &ahead) {
-    const Expr from = d.whole_vectors(width_of(d, what)) * d.blocking.lanes;
+    const Expr from = d.whole_vectors(what) * d.blocking.lanes;
     return lane_from(d, what, listed, {from, 0, Channels::numbers, d.blocking.lanes}, Halide::Internal::const_true(), ahead);
 }
 
@@ -166,17 +176,15 @@ Expr tiled_channel(const Decode &d, Cached what, const Expr &of_lane, const Expr
     return channel_at(d, what, listed, branch(is_whole(d, slot), elements_in_panel(d, what, slot, of_lane), by_key), c);
 }
 
-Expr single_vectors(const Decode &d, const Expr &width) {
-    return d.by_words ? Halide::Internal::simplify(width / d.blocking.lanes - d.whole_vectors(width)) : 0;
+Expr single_vectors(const Decode &d, Cached what) {
+    return d.by_words ? Halide::Internal::simplify(width_of(d, what) / d.blocking.lanes - d.whole_vectors(what)) : 0;
 }
 
 int vectors_per_line(const Decode &d, Cached what, int channels) {
     return std::max(bytes_per_line / (channels * cached(d, what).types().front().bytes()), 1);
 }
 
-int channels_of_whole(const Decode &d, Cached what) {
-    return d.blocking.lanes * (what == Cached::value && d.converts_to_pairs() ? 1 : d.products.depth());
-}
+int channels_of_whole(const Decode &d, Cached what) { return d.blocking.lanes * (d.by_words ? 1 : d.channels_per_lane(what)); }
 
 bool has_rest(const Expr &width, int channels) { return may_be_some(rest_of(width, channels)); }
 

@@ -27,12 +27,6 @@ struct Groups {
     Expr stream(const Expr &number, const Expr &of_stream) const { return d.blocking.in_turn ? of_stream : number; }
 };
 
-// Channel `which` of a word of queries, which is multiplied with that word of a key.
-Expr channel_of_word(const Decode &d, const Expr &word, int which) {
-    const int lanes = d.blocking.lanes, depth = d.products.depth();
-    return d.converts_to_pairs() ? word / lanes * (lanes * depth) + which * lanes + word % lanes : word * depth + which;
-}
-
 void declare_query(Decode &d) {
     const AttentionInputs &in = d.inputs;
     const Products &products = d.products;
@@ -42,11 +36,12 @@ void declare_query(Decode &d) {
         return products.pairs ? x : x * in.scale;
     };
     const int lanes = d.blocking.lanes;
-    const Expr is_split = dim < d.whole_vectors(in.head_dim) * lanes;
+    const Expr is_split = dim < d.whole_vectors(Cached::key) * lanes;
     const Expr split = unsafe_promise_clamped(select(is_split, split_element(dim / lanes, dim % lanes, lanes), dim), 0, in.head_dim - 1);
-    d.query(dim, row, head, batch) =
-        d.by_words ? query_channel(split) : products.pack([&](int which) { return query_channel(channel_of_word(d, dim, which)); });
-    const Expr rest = rest_of(in.head_dim, lanes * products.depth());
+    d.query(dim, row, head, batch) = d.by_words ? query_channel(split) : products.pack([&](int which) {
+        return query_channel(d.makes_pairs() ? channel_of_word(d, dim / lanes, dim % lanes, which) : dim * products.depth() + which);
+    });
+    const Expr rest = rest_of(in.head_dim, channels_of_whole(d, Cached::key));
     d.rest_query(dim, row, head, batch) = select(dim < rest, query_channel(in.head_dim - rest + min(dim, rest - 1)), 0.0f);
 }
 
@@ -102,17 +97,17 @@ KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vec
         return key(of_row, dims, key_lane, key_stream, step, chunk, head, batch);
     };
     dot() = 0.0f;
-    const Expr whole = in.head_dim / (p.lanes * d.channels_per_lane());
+    const Expr whole = in.head_dim / (p.lanes * d.channels_per_lane(Cached::key));
     const Expr key = more("", whole, lane_of(d, Cached::key, p.lanes, listed, vector, ahead)), v = p.vectors.back().dims;
     if (d.by_words)
         dot() += query(2 * v) * bfloat16_of_words(key, 0) + query(2 * v + 1) * bfloat16_of_words(key, 1);
     else
         dot() = products.add(dot(), query(v), key);
-    if (rows_per_vector == 1 && may_be_some(single_vectors(d, in.head_dim))) {
-        const Expr single = more("single_", single_vectors(d, in.head_dim), single_lane_of(d, Cached::key, listed, ahead));
-        dot() += query(d.whole_vectors(in.head_dim) + p.vectors.back().dims) * single;
+    if (rows_per_vector == 1 && may_be_some(single_vectors(d, Cached::key))) {
+        const Expr single = more("single_", single_vectors(d, Cached::key), single_lane_of(d, Cached::key, listed, ahead));
+        dot() += query(d.whole_vectors(Cached::key) + p.vectors.back().dims) * single;
     }
-    if (has_rest(in.head_dim, p.lanes * products.depth())) {
+    if (has_rest(in.head_dim, channels_of_whole(d, Cached::key))) {
         const Expr rest = more("rest_", rest_vectors(d, Cached::key), rest_lane_of(d, Cached::key, listed, vector, ahead));
         dot() += d.rest_query(p.vectors.back().dims * p.lanes + of_row, row, head, batch) * rest;
     }
@@ -124,13 +119,12 @@ KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vec
     return p;
 }
 
-// Rows share vectors where keys are short, and no channels are left over.
+// Rows share vectors where keys are short, no channels are left over, and numbers aren't made pairs of parts a whole vector apart.
 int rows_per_vector(const Decode &d) {
     const auto width = Halide::Internal::as_const_int(d.inputs.head_dim);
     const bool is_short = width && *width * d.inputs.pages.key.type().bytes() <= d.blocking.short_key;
-    return is_short && !d.converts_to_pairs() && !has_rest(d.inputs.head_dim, d.blocking.lanes * d.channels_per_lane())
-               ? d.blocking.rows_per_vector
-               : 1;
+    const bool in_vectors = !has_rest(d.inputs.head_dim, d.blocking.lanes * d.channels_per_lane(Cached::key));
+    return is_short && in_vectors && !d.makes_pairs() ? d.blocking.rows_per_vector : 1;
 }
 
 void declare_stores(Decode &d, const Groups &groups) {

@@ -48,10 +48,9 @@ void declare_packed_share(Decode &d) {
 // Vector `v` of the values of a key; or of a pair of keys. Where words of neighbouring channels are read, a vector of them makes two of
 // channels, and one of either key two of pairs. Numbers that are converted are put together as they are.
 Expr packed_values(const Decode &d, const Expr &packed_lane, const Expr &of_stream, const Expr &v, Ahead ahead = {}, const Expr &from = 0) {
-    const int channels = d.channels_per_lane();
+    const int channels = d.channels_per_lane(Cached::value);
     auto key = [&](int which) { return key_entry(d, packed_lane * d.products.depth() + which, of_stream, step); };
-    if (d.converts_to_pairs())
-        return d.products.pack([&](int which) { return number_lane_of(d, Cached::value, key(which), v, ahead, from); });
+    if (d.makes_pairs()) return d.products.pack([&](int which) { return number_lane_of(d, Cached::value, key(which), v, ahead, from); });
     ahead.wanted = ahead.wanted && v % channels == 0;
     auto lanes = [&](int which) { return lane_of(d, Cached::value, d.blocking.lanes, key(which), v / channels, ahead, from); };
     if (d.products.pairs) return pairs_of_words(lanes(0), lanes(1), v % channels);
@@ -137,14 +136,14 @@ void declare_careful_sum(Decode &d) {
         keys.nth.where(used);
         // Of a number with a scale, which may be NaN, it is the share times the scale that is left out.
         const bool scaled = in.pages.scaled();
-        const Expr shared = share(d, scaled ? d.scaled_share : d.share, keys), doubtful = scaled ? shared : packed;
+        const Expr shared = share(d, scaled ? d.scaled_share : d.share, keys);
+        const Expr doubtful = scaled ? shared : packed, sure = scaled ? packed : shared;
         auto guarded = [&](int which) { return guarded_factor(d, products.unpack(doubtful, which), keys.of_lane(which), keys.of_stream); };
-        const Expr kept = products.pack(guarded);
-        careful() = products.add(careful(), scaled ? kept : shared, scaled ? packed : kept);
+        careful() = products.add(careful(), sure, products.pack(guarded));
         d.careful_keys.push_back(keys.nth);
     };
-    const Expr whole = d.whole_value_vectors(), at = vector * d.blocking.lanes + channel;
-    const bool words = d.channels_per_lane() > 1;
+    const Expr whole = d.whole_vectors(Cached::value), at = vector * d.blocking.lanes + channel;
+    const bool words = d.in_words();
     if (words) {
         const PartKeys keys(d, "careful_words", true);
         const Expr v = Halide::unsafe_promise_clamped(vector, 0, whole - 1);
@@ -167,11 +166,11 @@ void declare_output(Decode &d) {
     if (products.pairs || d.tiled) declare_packed_share(d);
 
     // A part's values are in the nearest cache when those follow that are left over, and those channels that fill no vector.
-    const Expr whole = d.whole_value_vectors(), singles = single_vectors(d, in.value_dim);
+    const Expr whole = d.whole_vectors(Cached::value), singles = single_vectors(d, Cached::value);
     output(d.output, vector) = 0.0f;
-    const bool rest_with_others = has_equal_passes(d) && d.channels_per_lane() == 1;
+    const bool rest_with_others = has_equal_passes(d) && !d.in_words();
     const Expr with_rest = rest_with_others ? rest_of(in.value_dim, lanes) != 0 : Halide::Internal::const_false();
-    const int depth = d.value_channels_per_lane();
+    const int depth = d.channels_per_lane(Cached::value);
     for (const ValuePasses &p : value_passes(whole, d.blocking.vectors_at_once, vectors_of_line(d), depth, with_rest)) {
         const std::string name = "values_by_" + std::to_string(p.at_once) + (p.take_rest ? "_with_rest" : "");
         declare_values(d, {name, p.first, p.at_once, p.count, p.take_rest ? OutputVectors::whole_and_rest : OutputVectors::whole});
@@ -227,7 +226,7 @@ void declare_chunk_state(Decode &d) {
         d.weights.push_back(r);
     };
     const bool tiles_take_others = d.tiled && !in.pages.scaled(); // of bf16; with scales it is their product that is rounded
-    weigh(d.products.pairs && !in.pages.scaled(), "weight_steps", tiles_take_others ? untiled(d) : Halide::Internal::const_true());
+    weigh(d.reads_pairs(), "weight_steps", tiles_take_others ? untiled(d) : Halide::Internal::const_true());
     if (tiles_take_others) weigh(true, "tiled_weight_steps", d.tiled.used);
     by_lane(d.lane_sum, lane) = 0.0f;
     by_lane(d.lane_sum, lane) += over(d.weight, d.sum_steps);

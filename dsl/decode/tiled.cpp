@@ -25,21 +25,14 @@ RDom words_of_part(const Decode &d, const char *name) {
     return RDom(0, d.blocking.keys_per_panel / depth, 0, depth, name);
 }
 
-// Channel `which` of word `channel` of a vector of them, of q and k: neighbours, as they are stored, but of numbers that are converted, and
-// so copied in any case, as far apart as a vector is long, so that vectors are read.
-Expr channel_of_word(const Decode &d, int which) {
-    const int size = d.blocking.tiles.size, depth = products(d).depth();
-    return vector * (size * depth) + (d.inputs.pages.scaled() ? which * size + channel : channel * depth + which);
-}
-
 // Lane `channel` of a vector of a key's words, of numbers that are converted. What lies further on is asked for.
 Expr converted_word(const Decode &d) {
     return products(d).pack([&](int which) {
-        const Expr now = as_float(tiled_channel(d, Cached::key, lane, stream, step, channel_of_word(d, which)));
+        const Expr now = as_float(tiled_channel(d, Cached::key, lane, stream, step, channel_of_word(d, vector, channel, which)));
         if (which > 0 || !d.panel_at.defined()) return now;
         const Expr further = lane + keys_ahead(d, Cached::key, d.blocking.tiles.key_bytes_ahead);
-        return with_prefetch(
-            now, as_float(channel_in_whole_panel(d, Cached::key, slot_of(d, stream, step), further, channel_of_word(d, which))));
+        return with_prefetch(now, as_float(channel_in_whole_panel(d, Cached::key, slot_of(d, stream, step), further,
+                                                                  channel_of_word(d, vector, channel, which))));
     });
 }
 
@@ -71,8 +64,7 @@ Expr untiled(const Decode &d) { return d.tiled ? !d.tiled.used : Halide::Interna
 void declare_tiled(Decode &d) {
     const AttentionInputs &in = d.inputs;
     const DecodeBlocking::Tiles &tiles = d.blocking.tiles;
-    const bool stored = in.pages.key.type().is_bfloat() && in.pages.value.type().is_bfloat();
-    if (tiles.size == 0 || !in.query.type().is_bfloat() || !(stored || in.pages.scaled())) return;
+    if (tiles.size == 0 || !are_exact_in_bfloat16(in)) return;
     const int streams_of_part = tiles.products.depth();
     if (d.blocking.keys_per_panel != tiles.size || d.blocking.lanes != tiles.size || d.blocking.streams % streams_of_part != 0 ||
         d.blocking.in_turn || d.products.pairs)
@@ -89,8 +81,8 @@ void declare_tiled_scores(Decode &d) {
     const int size = d.blocking.tiles.size, depth = products(d).depth();
     t.query_lines = Func("query_lines"), t.query = Func("tiled_query");
     const Cell of_row = cell_of_row(in, row, 0);
-    t.query_lines(channel, vector, row, head, batch) =
-        products(d).pack([&](int which) { return in.query_channel(channel_of_word(d, which), of_row.query, of_row.head, batch); });
+    t.query_lines(channel, vector, row, head, batch) = products(d).pack(
+        [&](int which) { return in.query_channel(channel_of_word(d, vector, channel, which), of_row.query, of_row.head, batch); });
     t.query(row, word, head, batch) = Halide::undef(products(d).type());
     t.query_words = RDom(0, size, 0, in.head_dim / (depth * size), 0, select(t.used, 1, 0), "query_words");
     const RDom &words = t.query_words;

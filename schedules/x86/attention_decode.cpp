@@ -278,7 +278,7 @@ private:
     // How many parts of a key are read at once, so that their line is asked for once. Of words, which are two products each, half of them:
     // with all four LLVM stores a dozen sums and operands and loads them again (Zen 3, groups of four heads: 2 to 4 % longer).
     int parts_at_once(const dsl::KeyProducts &p) const {
-        const int line = d.by_words ? 32 : 64, channels = p.lanes * d.channels_per_lane();
+        const int line = d.by_words ? 32 : 64, channels = p.lanes * d.channels_per_lane(dsl::Cached::key);
         const auto width = Halide::Internal::as_const_int(d.inputs.head_dim);
         return int(std::gcd(width.value_or(channels) / channels, std::max(line / (channels * d.inputs.pages.key.type().bytes()), 1)));
     }
@@ -464,9 +464,7 @@ private:
         merged.bound_extent(channel, lanes).vectorize(channel);
         merged.update().reorder(channel, vector, d.merges, row).vectorize(channel);
         closing.bound_extent(closing.args()[0], dsl::Fold::closing_count).unroll(closing.args()[0]);
-        attention
-            .vectorize(dim, d.products.pairs && !d.converts_to_pairs() ? dsl::PairedElement::in_order : lanes, TailStrategy::GuardWithIf)
-            .parallel(batch);
+        attention.vectorize(dim, d.reads_pairs() ? dsl::PairedElement::in_order : lanes, TailStrategy::GuardWithIf).parallel(batch);
     }
 };
 

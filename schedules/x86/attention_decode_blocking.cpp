@@ -4,11 +4,12 @@
 // prefetches: 98 % of the read bandwidth, and 92 % with one); on Zen 5 one after the other with prefetches 8 KiB ahead (100 %, and 81 to 91
 // % with four apart), and on Zen 4 one after the other, too, so that there the four keys whose scores are made at once are neighbours.
 // Prefetches go to the second-level cache there: into the first, Zen 4 takes 1.4 times as long with grouped heads. With one row a key it
-// wants 2 KiB ahead. It drops what finds too many others waiting, the more the less strictly in order memory is read: so two keys' lines
-// take turns in f32, and not four's, and each is asked for three times; each line of values twice, by two turns of rows or by one (grouped
-// heads in f32 5 to 9 % less time than with four keys in turn, and two requests 8 and 12 KiB ahead). Zen 3, which is what the kernels
-// before AVX-512 were measured on, reads four streams 1.4 times as fast as one, if values are read as keys are: one of each stream, all of
-// its lines, then the next ones (32, half of their lines at a time, took 1.1 to 1.6 times as long). bf16 of 64 channels is read in order.
+// wants 2 KiB ahead, but of f16 and int8 what comes next. It drops what finds too many others waiting, the more the less strictly in order
+// memory is read: so two keys' lines take turns in f32, and not four's, and each is asked for three times; each line of values twice, by
+// two turns of rows or by one (grouped heads in f32 5 to 9 % less time than with four keys in turn, and two requests 8 and 12 KiB ahead).
+// Zen 3, which is what the kernels before AVX-512 were measured on, reads four streams 1.4 times as fast as one, if values are read as keys
+// are: one of each stream, all of its lines, then the next ones (32, half of their lines at a time, took 1.1 to 1.6 times as long). bf16 of
+// 64 channels is read in order.
 #include <algorithm>
 
 #include "schedules/schedules.h"
@@ -37,12 +38,13 @@ bool by_few_keys(const dsl::DecodeBlocking &blocking) { return blocking.keys_per
 
 // How many of the output's vectors a pass adds up. By few keys two, for many rows, since passes follow one another along the same values.
 // Else if it may be so many that none are left over. Whole pairs of them, where words are read.
-int vectors_at_once(const dsl::DecodeBlocking &blocking, const Halide::Expr &value_dim) {
+int vectors_at_once(const dsl::DecodeBlocking &blocking, const dsl::AttentionInputs &inputs) {
     if (by_few_keys(blocking)) return 2;
-    const auto width = Halide::Internal::as_const_int(value_dim);
+    const auto width = Halide::Internal::as_const_int(inputs.value_dim);
     const int of_any_width = blocking.in_turn || blocking.by_words ? few_vectors_at_once : most_vectors_at_once;
     if (!width) return of_any_width;
-    const int depth = blocking.by_words || blocking.products.pairs ? 2 : 1, whole = std::max(int(*width) / (blocking.lanes * depth), 1);
+    const bool in_words = inputs.pages.key.type().is_bfloat() && (blocking.by_words || blocking.products.pairs);
+    const int depth = in_words ? 2 : 1, whole = std::max(int(*width) / (blocking.lanes * depth), 1);
     for (int most = std::min(whole, most_vectors_at_once / depth); most > 0; most--)
         if (whole % most == 0 && (most == whole || most * depth >= of_any_width)) return most * depth;
     return of_any_width;
@@ -86,7 +88,7 @@ dsl::DecodeBlocking decode_blocking(const Machine &machine, int head_dim, const 
         blocking.products.add_single = [](const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b) {
             return multiply_add(a, b, sum);
         };
-    blocking.vectors_at_once = vectors_at_once(blocking, inputs.value_dim);
+    blocking.vectors_at_once = vectors_at_once(blocking, inputs);
     return blocking;
 }
 

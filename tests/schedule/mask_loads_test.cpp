@@ -59,7 +59,7 @@ LoadsOf loads_of(Padded &padded, int narrowest) {
 }
 
 TEST(MaskLoads, NeighboursAreLoadedAtOnce) {
-    for (const Type &type : {Type(Float(32)), Type(UInt(16))}) {
+    for (const Type &type : {Type(Float(32)), Type(UInt(16)), Type(Int(8))}) {
         Padded apart(type), at_once(type);
         const LoadsOf before = loads_of(apart, 64), after = loads_of(at_once, type.bits());
         EXPECT_GE(before.apart, 1) << type;

@@ -127,7 +127,7 @@ class Decoding(unittest.TestCase):
         """Keys and values of int8 are converted and multiplied, once: scores and weights have their scales. (Where sums of few keys are stored,
         the first product of each is one by itself.)"""
         for machine in ("x86-64-avx512_bf16", "x86-64-avx512", "x86-64-avx2"):
-            for dtype in ("f32", "bf16"):
+            for dtype in ("f32", "f16", "bf16"):
                 with self.subTest(machine=machine, dtype=dtype):
                     loops = filter(asks, CODE.innermost_loops(object_of(machine, f"attention_decode_{dtype}_i8kv")))
                     converting = [loop for loop in loops if {"vpmovsxbd", "vcvtdq2ps"} <= {mnemonic for _, mnemonic, _ in loop}]
@@ -140,13 +140,14 @@ class Decoding(unittest.TestCase):
         at once, of two parts of a key, or of two keys' values."""
         for machine in ("x86-64-avx512_bf16", "x86-64-avx512_zen5"):
             with self.subTest(machine=machine):
-                rows = set()
+                rows = {"keys": set(), "values": set()}
                 for loop in filter(asks, CODE.innermost_loops(object_of(machine, "attention_decode_bf16_i8kv"))):
                     converted, products = count("vcvtdq2ps", loop), count("vdpbf16ps", loop)
                     if products == 0: continue
                     self.assertEqual(converted, 2 * count("vpermt2w", loop))
-                    rows.add(products / (converted / 2))
-                self.assertEqual(rows, {1, 4})
+                    weights = any(mnemonic == "vbroadcastss" or "{1to16}" in operands for _, mnemonic, operands in loop)
+                    rows["values" if weights else "keys"].add(products / (converted / 2))
+                self.assertEqual(rows, {"keys": {1, 4}, "values": {1, 4}})
 
     def test_loads_what_fills_no_vector_at_once(self):
         """The channels past the last whole vector are a masked load, and nothing is gathered by element."""
@@ -157,6 +158,8 @@ class Decoding(unittest.TestCase):
                 loops = list(filter(asks, CODE.innermost_loops(object_of(machine, f"attention_decode_{dtype}"))))
                 self.assertGreater(len(loops), 0)
                 self.assertFalse([m for loop in loops for _, m, _ in loop if re.match(r"v?p?insr|vinsertps|vp?gather|vfn?madd\d+ss", m)])
+                masked = r"\{z\}" if "avx512" in machine else "vmaskmov"
+                self.assertTrue(any(re.search(masked, mnemonic + operands) for loop in loops for _, mnemonic, operands in loop))
 
     def test_asks_for_a_line_at_each_distance(self):
         # A loop of pairs of values reads a line of each of two keys with each load, and asks for as many, once for each distance, or where a
