@@ -1,6 +1,5 @@
 #include "dsl/decode/parts.h"
 
-#include <algorithm>
 #include <string>
 
 #include "dsl/attention/parts.h"

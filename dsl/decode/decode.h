@@ -192,10 +192,12 @@ struct Decode {
     bool in_words() const { return products.pairs || by_words; }
     /** Channels that a lane holds: of a key, or of a value. */
     int channels_per_lane(Cached what) const { return in_words() && !(what == Cached::value && makes_pairs()) ? 2 : 1; }
+    /** D, or Dv. */
+    Halide::Expr width(Cached what) const { return what == Cached::key ? inputs.head_dim : inputs.value_dim; }
     /** Vectors of channels that are made of whole vectors of what lanes hold of a key, or of a value. */
     Halide::Expr whole_vectors(Cached what) const {
         const int depth = channels_per_lane(what);
-        return (what == Cached::key ? inputs.head_dim : inputs.value_dim) / (blocking.lanes * depth) * depth;
+        return width(what) / (blocking.lanes * depth) * depth;
     }
     Halide::Expr rows_per_head() const { return inputs.queries * inputs.heads_per_group; }
     Halide::Expr keys_per_chunk() const {

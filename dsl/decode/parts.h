@@ -115,13 +115,10 @@ Halide::Expr channel_in_whole_panel(const Decode &d, Cached what, const Halide::
 /** How many vectors of so many channels a line holds of a key, or of its value; at least one. */
 int vectors_per_line(const Decode &d, Cached what, int channels);
 
-/** Channels of a key, or of a value, of which those that are left over are taken in f32, filled up to a vector: as many as a vector holds,
- * but of words that are split half of that. */
-int channels_of_whole(const Decode &d, Cached what);
-
-/** Whether some channels may be left that fill no vector of so many, how many, and how many vectors of f32 they take. */
-bool has_rest(const Halide::Expr &width, int channels);
-Halide::Expr rest_of(const Halide::Expr &width, int channels);
+/** Whether some channels of a key, or of a value, may be left over, which are taken in f32, filled up to a vector: what fills no vector of
+ * what lanes hold, or half of one, of words that are split; how many they are, and how many vectors they take. */
+bool has_rest(const Decode &d, Cached what);
+Halide::Expr rest_of(const Decode &d, Cached what);
 Halide::Expr rest_vectors(const Decode &d, Cached what);
 
 /** Whether `count` may be other than 0. */

@@ -20,8 +20,6 @@ namespace {
 
 const Func &cached(const Decode &d, Cached what) { return what == Cached::key ? d.inputs.pages.key : d.inputs.pages.value; }
 
-Expr width_of(const Decode &d, Cached what) { return what == Cached::key ? d.inputs.head_dim : d.inputs.value_dim; }
-
 Expr stride_of(const Decode &d, Cached what) {
     return cast<int64_t>((what == Cached::key ? d.inputs.pages.key_strides : d.inputs.pages.value_strides)->place);
 }
@@ -42,7 +40,7 @@ Expr channel_at(const Decode &d, Cached what, const Expr &listed, const Expr &el
 Expr stored_channel(const Decode &d, Cached what, const Expr &whole, const Expr &listed, const Expr &c, const Expr &from = 0) {
     if (d.read_at.defined()) return channel_at(d, what, listed, elements_to(d, what, whole, listed) + from, c);
     const Halide::FuncRef at = d.place_of_page(listed, chunk, head, batch);
-    const Expr of_key = is_const_zero(from) ? c : unsafe_promise_clamped(from + c, 0, width_of(d, what) - 1);
+    const Expr of_key = is_const_zero(from) ? c : unsafe_promise_clamped(from + c, 0, d.width(what) - 1);
     return cached(d, what)(of_key, at[0], head, at[1]);
 }
 
@@ -81,7 +79,7 @@ std::vector<int> further_on(const Decode &d, Cached what, bool all) {
 
 // Lane `channel` of these.
 Expr lane_from(const Decode &d, Cached what, const Expr &listed, const Channels &of, const Expr &wanted, const Ahead &ahead) {
-    const Expr whole = is_found_by_panel(d, listed), width = width_of(d, what), &count = of.count, &from = of.from;
+    const Expr whole = is_found_by_panel(d, listed), width = d.width(what), &count = of.count, &from = of.from;
     const Expr in_vector = count.defined() ? min(axes::channel, count - 1) : axes::channel;
     const bool is_sure = !count.defined() && is_const_zero(from); // of itself, to be one that there is
     const Expr c = is_sure ? of.first + in_vector : unsafe_promise_clamped(of.first + in_vector, 0, width - 1);
@@ -124,7 +122,7 @@ Expr channel_of_word(const Decode &d, const Expr &of_vector, const Expr &of_lane
 // A constant also where the width is none. (A limit on a quotient by the width is lost: inside loops over channels the compiler knows that
 // there are some, and it infers the table's extent from what it has simplified there.)
 int keys_ahead(const Decode &d, Cached what, int distance) {
-    const int64_t usual = 128, width = Halide::Internal::as_const_int(width_of(d, what)).value_or(usual);
+    const int64_t usual = 128, width = Halide::Internal::as_const_int(d.width(what)).value_or(usual);
     return int(std::clamp<int64_t>(distance / (width * cached(d, what).types().front().bytes()), 1, DecodeBlocking::most_ahead));
 }
 
@@ -152,7 +150,7 @@ Expr single_lane_of(const Decode &d, Cached what, const Expr &listed, const Ahea
 
 Expr rest_lane_of(const Decode &d, Cached what, const Expr &listed, const Expr &v, const Ahead &ahead, const Expr &from) {
     const int lanes = d.blocking.lanes;
-    const Expr width = width_of(d, what), rest = rest_of(width, channels_of_whole(d, what));
+    const Expr width = d.width(what), rest = rest_of(d, what);
     const Expr count = d.products.pairs ? min(rest - v * lanes, lanes) : rest;
     const Expr first = from.defined() ? from : width - rest;
     return lane_from(d, what, listed, {first, v * lanes, Channels::numbers, count}, begins_line(d, what, v, lanes), ahead);
@@ -160,40 +158,35 @@ Expr rest_lane_of(const Decode &d, Cached what, const Expr &listed, const Expr &
 
 Expr word_of(const Decode &d, Cached what, const Expr &listed, const Expr &nth) {
     const int lanes = d.blocking.lanes;
-    const Expr c = unsafe_promise_clamped(nth * (2 * lanes) + axes::channel, 0, width_of(d, what) - 1);
+    const Expr c = unsafe_promise_clamped(nth * (2 * lanes) + axes::channel, 0, d.width(what) - 1);
     return words_from(stored_channel(d, what, is_found_by_panel(d, listed), listed, c));
 }
 
 Expr channel_in_whole_panel(const Decode &d, Cached what, const Expr &slot, const Expr &of_lane, const Expr &c) {
-    const Expr channel = Halide::unsafe_promise_clamped(c, 0, width_of(d, what) - 1);
+    const Expr channel = Halide::unsafe_promise_clamped(c, 0, d.width(what) - 1);
     return channel_at(d, what, key_in_slot(d, slot, of_lane), elements_in_panel(d, what, slot, of_lane), channel);
 }
 
 Expr tiled_channel(const Decode &d, Cached what, const Expr &of_lane, const Expr &of_stream, const Expr &at_step, const Expr &of_head) {
-    const Expr listed = key_entry(d, of_lane, of_stream, at_step), c = Halide::unsafe_promise_clamped(of_head, 0, width_of(d, what) - 1);
+    const Expr listed = key_entry(d, of_lane, of_stream, at_step), c = Halide::unsafe_promise_clamped(of_head, 0, d.width(what) - 1);
     if (!d.panel_at.defined()) return stored_channel(d, what, Halide::Internal::const_false(), listed, c);
     const Expr slot = slot_of(d, of_stream, at_step), by_key = d.read_at(listed, chunk, head, batch)[what == Cached::key ? 0 : 1];
     return channel_at(d, what, listed, branch(is_whole(d, slot), elements_in_panel(d, what, slot, of_lane), by_key), c);
 }
 
 Expr single_vectors(const Decode &d, Cached what) {
-    return d.by_words ? Halide::Internal::simplify(width_of(d, what) / d.blocking.lanes - d.whole_vectors(what)) : 0;
+    return d.by_words ? Halide::Internal::simplify(d.width(what) / d.blocking.lanes - d.whole_vectors(what)) : 0;
 }
 
 int vectors_per_line(const Decode &d, Cached what, int channels) {
     return std::max(bytes_per_line / (channels * cached(d, what).types().front().bytes()), 1);
 }
 
-int channels_of_whole(const Decode &d, Cached what) { return d.blocking.lanes * (d.by_words ? 1 : d.channels_per_lane(what)); }
+bool has_rest(const Decode &d, Cached what) { return may_be_some(rest_of(d, what)); }
 
-bool has_rest(const Expr &width, int channels) { return may_be_some(rest_of(width, channels)); }
+Expr rest_of(const Decode &d, Cached what) { return d.width(what) % (d.blocking.lanes * (d.by_words ? 1 : d.channels_per_lane(what))); }
 
-Expr rest_of(const Expr &width, int channels) { return width % channels; }
-
-Expr rest_vectors(const Decode &d, Cached what) {
-    const int lanes = d.blocking.lanes;
-    return (rest_of(width_of(d, what), channels_of_whole(d, what)) + lanes - 1) / lanes;
-}
+Expr rest_vectors(const Decode &d, Cached what) { return (rest_of(d, what) + d.blocking.lanes - 1) / d.blocking.lanes; }
 
 bool may_be_some(const Expr &count) { return !is_const_zero(Halide::Internal::simplify(count)); }
 

@@ -41,7 +41,7 @@ void declare_query(Decode &d) {
     d.query(dim, row, head, batch) = d.by_words ? query_channel(split) : products.pack([&](int which) {
         return query_channel(d.makes_pairs() ? channel_of_word(d, dim / lanes, dim % lanes, which) : dim * products.depth() + which);
     });
-    const Expr rest = rest_of(in.head_dim, channels_of_whole(d, Cached::key));
+    const Expr rest = rest_of(d, Cached::key);
     d.rest_query(dim, row, head, batch) = select(dim < rest, query_channel(in.head_dim - rest + min(dim, rest - 1)), 0.0f);
 }
 
@@ -107,7 +107,7 @@ KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vec
         const Expr single = more("single_", single_vectors(d, Cached::key), single_lane_of(d, Cached::key, listed, ahead));
         dot() += query(d.whole_vectors(Cached::key) + p.vectors.back().dims) * single;
     }
-    if (has_rest(in.head_dim, channels_of_whole(d, Cached::key))) {
+    if (has_rest(d, Cached::key)) {
         const Expr rest = more("rest_", rest_vectors(d, Cached::key), rest_lane_of(d, Cached::key, listed, vector, ahead));
         dot() += d.rest_query(p.vectors.back().dims * p.lanes + of_row, row, head, batch) * rest;
     }
@@ -123,7 +123,7 @@ KeyProducts key_products(const Decode &d, const Groups &groups, int rows_per_vec
 int rows_per_vector(const Decode &d) {
     const auto width = Halide::Internal::as_const_int(d.inputs.head_dim);
     const bool is_short = width && *width * d.inputs.pages.key.type().bytes() <= d.blocking.short_key;
-    const bool in_vectors = !has_rest(d.inputs.head_dim, d.blocking.lanes * d.channels_per_lane(Cached::key));
+    const bool in_vectors = !may_be_some(d.inputs.head_dim % (d.blocking.lanes * d.channels_per_lane(Cached::key)));
     return is_short && in_vectors && !d.makes_pairs() ? d.blocking.rows_per_vector : 1;
 }
 

@@ -159,7 +159,6 @@ void declare_careful_sum(Decode &d) {
 
 // Sum of share * v. Where it isn't finite, it is made again with the masks looked at: 0 * NaN is NaN, and so would be the result.
 void declare_output(Decode &d) {
-    const AttentionInputs &in = d.inputs;
     const Products &products = d.products;
     const int lanes = d.blocking.lanes;
     auto output = [&](const Func &f, const Expr &v) -> Halide::FuncRef { return f(channel, v, row, chunk, head, batch); };
@@ -169,14 +168,14 @@ void declare_output(Decode &d) {
     const Expr whole = d.whole_vectors(Cached::value), singles = single_vectors(d, Cached::value);
     output(d.output, vector) = 0.0f;
     const bool rest_with_others = has_equal_passes(d) && !d.in_words();
-    const Expr with_rest = rest_with_others ? rest_of(in.value_dim, lanes) != 0 : Halide::Internal::const_false();
+    const Expr with_rest = rest_with_others ? rest_of(d, Cached::value) != 0 : Halide::Internal::const_false();
     const int depth = d.channels_per_lane(Cached::value);
     for (const ValuePasses &p : value_passes(whole, d.blocking.vectors_at_once, vectors_of_line(d), depth, with_rest)) {
         const std::string name = "values_by_" + std::to_string(p.at_once) + (p.take_rest ? "_with_rest" : "");
         declare_values(d, {name, p.first, p.at_once, p.count, p.take_rest ? OutputVectors::whole_and_rest : OutputVectors::whole});
     }
     if (may_be_some(singles)) declare_values(d, {"single_values", whole, 1, singles, OutputVectors::single});
-    if (has_rest(in.value_dim, channels_of_whole(d, Cached::value)) && !rest_with_others)
+    if (has_rest(d, Cached::value) && !rest_with_others)
         declare_values(d, {"rest_values", whole + singles, 1, rest_vectors(d, Cached::value), OutputVectors::rest});
 
     if (d.tiled) declare_tiled_output(d);

@@ -147,8 +147,10 @@ TEST_F(QuantisedCache, RowsThatArentFiniteChangeNoBitOfOthers) {
     };
     CacheSetting s = setting();
     s.mask = "causal & window(3, 0)";
+    bool any = false;
     for (const attune_type type : {ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16}) {
         if (!has_kernel(type, ATTUNE_I8)) continue;
+        any = true;
         s.dtype = type;
         for (int64_t dim : {64, 72})
             for (bool in_key : {true, false}) {
@@ -158,6 +160,7 @@ TEST_F(QuantisedCache, RowsThatArentFiniteChangeNoBitOfOthers) {
                 s.query_heads = 1, expect_no_change(s, 1, 2, in_key); // that the row may not attend to
             }
     }
+    if (!any) GTEST_SKIP() << "no kernel over int8 is linked";
 }
 
 TEST_F(QuantisedCache, RowsOfZerosAndOfExtremes) {
