@@ -66,12 +66,14 @@ Expr as_type(const Halide::Type &type, const Expr &x, const Rounding &rounding, 
 
 Expr round_to_bfloat16(const Expr &x) { return reinterpret<float>(upper_half(rounded_bits(x, {}, NaN::any))); }
 
+Expr round_away_to_bfloat16(const Expr &x) { return reinterpret<float>(upper_half(bits_of(x) + literal(0x8000))); }
+
 Expr cut_to_bfloat16(const Expr &x) { return reinterpret<float>(upper_half(bits_of(x))); }
 
 Expr part_of_float(const Expr &x, int which) {
     if (which == 0) return cut_to_bfloat16(x);
-    // What is left is rounded with ties away from 0: 16 digits become 8 and 8.
-    const Expr rest = strict_subtract(x, cut_to_bfloat16(x)), next = reinterpret<float>(upper_half(bits_of(rest) + literal(0x8000)));
+    // 16 digits become 8 and 8.
+    const Expr rest = strict_subtract(x, cut_to_bfloat16(x)), next = round_away_to_bfloat16(rest);
     return which == 1 ? next : strict_subtract(rest, next);
 }
 

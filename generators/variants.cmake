@@ -20,7 +20,7 @@ attune_variant(attention           flash        128 bf16 avx512_amx avx512_bf16 
 attune_variant(attention           flash        0   bf16 avx512_amx avx512_bf16 avx512 avx2 x86-64)
 attune_variant(attention           flash        0   f32_i8kv  avx512 avx2 x86-64)
 attune_variant(attention           flash        0   f16_i8kv  avx512 avx2 x86-64)
-attune_variant(attention           flash        0   bf16_i8kv avx512 avx2 x86-64)
+attune_variant(attention           flash        0   bf16_i8kv avx512_amx avx512_bf16 avx512 avx2 x86-64)
 attune_variant(attention           decode       64  f32  avx512_zen5 avx512_bf16 avx512 avx2 x86-64)
 attune_variant(attention           decode       64  bf16 avx512_zen5 avx512_amx avx512_bf16 avx512 avx2 x86-64)
 attune_variant(attention           decode       128 f32  avx512_zen5 avx512_bf16 avx512 avx2 x86-64)

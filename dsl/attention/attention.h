@@ -38,8 +38,10 @@ struct Pages {
 
     bool scaled() const { return key_scale.defined(); }
 
+    bool have_known_distances() const { return key_strides && value_strides; }
+
     /** Whether they are what is multiplied, at distances that are known. */
-    bool as_stored() const { return key_strides && value_strides && !scaled(); }
+    bool as_stored() const { return have_known_distances() && !scaled(); }
 
     /** `several`, which an item's keys don't where none is given. */
     Halide::Expr in_several() const { return several.defined() ? several : Halide::Internal::const_false(); }
@@ -191,6 +193,9 @@ struct Operands {
     Halide::Func query_lines; // (dim, row, tile, head, batch): channels side by side, as the caller stores them
     Halide::Func query;       // (row, dim, tile, head, batch): rows side by side; see scaled_query()
     Halide::Func key;         // (dim, key, block, task, head, batch)
+    // f32 (key, block, task, head, batch), NaN where it isn't finite: only where scores get it, see scaled_by_key(), and only where v of
+    // int8 is rounded to bf16.
+    Halide::Func key_scale, value_scale;
     // Only where some may be read in place: where they are.
     Halide::Func place;            // (block, task, head, batch), by Place
     Halide::Func panel_place;      // u64 (slot, tile, block, head, batch), by key_origin and value_origin: of a panel, or of its copy
@@ -201,12 +206,14 @@ struct Operands {
     Halide::RDom value_steps;      // (vector, key)
     Halide::RDom given_steps;      // the same, of values in place; update 1 of value_lane where values_may_be_in_place
     int value_lanes = 1;           // of value_lane
+    Halide::Expr stored_dims;      // of q and k, packed: of pairs in whole vectors, zeros past D
     Halide::Expr stored_value_dim; // of v: Dv in whole steps; where it isn't compiled in, also in whole vectors that are looked at
     // Only of numbers in parts: as value_lane and value_bits, of k, and for each key (key, block, task, head, batch), where some has a
     // number from `large_bits` on; of q (row, tile, head, batch), and over the rows (tile, head, batch).
     Halide::Func key_lane, key_bits, each_key_bits, query_bits, tile_query_bits;
     Halide::RDom key_steps, key_words, query_words, query_rows;
     static constexpr int32_t infinite_bits = 0x7f800000;
+    int32_t least_spoilt_bits = infinite_bits; // of |v| as it is given: what is Inf or NaN as it is multiplied
     // 2^60, as bits, and 2^-80: what tiles take for 0 of numbers in parts, below 2^-126, is less than 2^-50 of a score if q and k are
     // smaller than the one, and less than 2^-30 of the largest value if that is larger than the other.
     static constexpr int32_t large_bits = (127 + 60) << 23, small_bits = (127 - 80) << 23;
@@ -237,15 +244,15 @@ struct Scores {
     Halide::Func constants;
     enum Constant { cap_size, cap_reciprocal, before_cap, before_relative, before_bias, before_own, constant_count };
     Halide::Func masked; // (row, slot key, tile, block, head, batch), in stages: see below
-    enum Stage { multiply, remultiply, cap, relative, bias, own, attend, intervals };
+    enum Stage { multiply, remultiply, scale, cap, relative, bias, own, attend, intervals };
     struct Update {
         Stage stage;
         Halide::RDom keys;
     };
     // Of `masked`, whose definition is the product. In order: `multiply` only where it is made in place, by keys (lane, term of the
     // product, slot); `remultiply` of numbers in parts, likewise, of rows and keys with large numbers: it makes their scores anew, one
-    // product after the other, since of Inf the products of parts are NaN; `own` only where there is such a score, `attend` with a mask
-    // that is compiled in.
+    // product after the other, since of Inf the products of parts are NaN; `scale` by key, where the definition doesn't; `own` only where
+    // there is such a score, `attend` with a mask that is compiled in.
     std::vector<Update> updates;
     Halide::Expr unchanged; // how many slots, from the first on, no stage but the product changes
     Halide::RDom dims;

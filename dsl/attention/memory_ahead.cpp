@@ -42,7 +42,6 @@ Expr asks_rows(const AttentionInputs &in) {
 void declare_asked(MemoryAhead &m, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels) {
     const NextTask next = next_task(in, blocking);
     const Expr tiles = blocking.tiles_of_task();
-    const int elements = bytes_per_line / in.key.type().bytes();
     const Expr keys_apart = m.block_ahead.defined() ? !asks_rows(in) : Halide::Internal::const_true();
     const Expr all = min(tiles * blocking.rows_per_tile, max(in.queries, select(keys_apart, in.keys, 0)));
     const Expr tiles_there = min(divided_up(in.queries, blocking.rows_per_tile), tiles);
@@ -55,7 +54,8 @@ void declare_asked(MemoryAhead &m, const AttentionInputs &in, const Blocking &bl
     const Expr tokens = m.tokens(tile, block, head, batch);
     auto asked = [&]() -> Halide::FuncRef { return m.asked(slot, tile, block, head, batch); };
     asked() = 0;
-    const auto ask = [&](const char *name, const Expr &width, const Expr &used, const auto &later) {
+    const auto ask = [&](const char *name, const Expr &width, const Halide::Type &type, const Expr &used, const auto &later) {
+        const int elements = bytes_per_line / type.bytes();
         RDom lines(0, simplify(divided_up(width, elements)), 0, all, name);
         lines.where(lines.y < select(used, tokens, 0));
         Expr none = 0;
@@ -67,13 +67,13 @@ void declare_asked(MemoryAhead &m, const AttentionInputs &in, const Blocking &bl
     using Later = std::vector<Halide::FuncRef>;
     // Of the narrower of two widths lines past the row's end are asked for, too, which costs less than to look.
     const auto channel = [](const Expr &c, const Expr &width) { return unsafe_promise_clamped(c, 0, width - 1); };
-    ask("query_lines_ahead", in.head_dim, Halide::Internal::const_true(), [&](const Expr &c, const Expr &token) {
+    ask("query_lines_ahead", in.head_dim, in.query.type(), Halide::Internal::const_true(), [&](const Expr &c, const Expr &token) {
         return Later{in.query(channel(c, in.head_dim), clamp(token, 0, in.queries - 1), next.head, next.batch)};
     });
-    ask("key_lines_ahead", max(in.head_dim, in.value_dim), keys_apart, [&](const Expr &c, const Expr &token) {
-        const Expr key = clamp(token, 0, in.keys - 1);
-        return Later{in.key(channel(c, in.head_dim), key, next.kv_head, next.batch),
-                     in.value(channel(c, in.value_dim), key, next.kv_head, next.batch)};
+    ask("key_lines_ahead", max(in.head_dim, in.value_dim), in.pages.key.type(), keys_apart, [&](const Expr &c, const Expr &token) {
+        const Expr key = clamp(token, 0, in.keys - 1), place = in.pages.place(key), page = in.pages.page(key, next.batch);
+        return Later{in.pages.key(channel(c, in.head_dim), place, next.kv_head, page),
+                     in.pages.value(channel(c, in.value_dim), place, next.kv_head, page)};
     });
 }
 
@@ -90,11 +90,12 @@ void declare_block_ahead(MemoryAhead &m, const AttentionInputs &in, const Blocki
     const auto at = [&](const Func &f, const Halide::Expr &stride) {
         const Expr bytes = cast<int64_t>(stride) * f.type().bytes();
         const Expr further = cast<int64_t>(slot * blocking.keys_per_panel) * bytes;
-        return address_of(f(0, begin, kv_head, item)) + cast<uint64_t>(select(asks_rows(in), further, cast<int64_t>(0)));
+        return address_of(f(0, in.pages.place(begin), kv_head, in.pages.page(begin, item))) +
+               cast<uint64_t>(select(asks_rows(in), further, cast<int64_t>(0)));
     };
     m.block_ahead = Func("block_ahead");
     m.block_ahead(slot, tile, block, head, batch) =
-        Halide::Tuple(at(in.key, in.pages.key_strides->place), at(in.value, in.pages.value_strides->place));
+        Halide::Tuple(at(in.pages.key, in.pages.key_strides->place), at(in.pages.value, in.pages.value_strides->place));
 }
 
 } // namespace
@@ -108,7 +109,7 @@ NextHead::NextHead(const Expr &goes_on, const Expr &heads, const Expr &batches) 
 MemoryAhead memory_ahead(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels) {
     MemoryAhead m;
     m.asked = Func("asked"), m.tokens = Func("tokens_of_panel");
-    if (blocking.asks_with_products && in.pages.as_stored()) declare_block_ahead(m, in, blocking, ranges);
+    if (blocking.asks_with_products && in.pages.have_known_distances()) declare_block_ahead(m, in, blocking, ranges);
     declare_asked(m, in, blocking, ranges, panels);
     return m;
 }
@@ -123,8 +124,8 @@ Expr asking_ahead(const AttentionInputs &in, const Blocking &blocking, const Ope
     const auto ahead = memory.block_ahead(slot, tile, block, head, batch);
     const auto further = [&](const Func &f) { return cast<uint64_t>(cast<int64_t>(d * (keys * products.depth())) * f.type().bytes()); };
     Expr asking = key;
-    asking = with_prefetch_at(asking, ahead[of_keys] + further(in.key), once, Nearness::second_level);
-    asking = with_prefetch_at(asking, ahead[of_values] + further(in.value), once, Nearness::second_level);
+    asking = with_prefetch_at(asking, ahead[of_keys] + further(in.pages.key), once, Nearness::second_level);
+    asking = with_prefetch_at(asking, ahead[of_values] + further(in.pages.value), once, Nearness::second_level);
     if (!o.place.defined()) return asking;
     const Expr of_panel = (cast<int64_t>(terms) * keys + cast<int64_t>(d * keys)) * products.type().bytes();
     const Expr origin = o.panel_place(slot, tile, block, head, batch)[Operands::key_origin];

@@ -25,32 +25,36 @@ bool has_words(const AttentionInputs &in, const Blocking &blocking) {
 }
 
 // What the product takes of q or k at d: a channel, or two as a pair: where they aren't words, d and d + half of them. They are numbers of
-// bf16 already unless a position came in. Past an odd D there are zeros.
+// bf16 already, or of int8, unless a position came in. Past D there are zeros.
 Expr packed_channel(const AttentionInputs &in, const Blocking &blocking, const Func &x, const Expr &d, const Expr &token,
-                    const Expr &head_of_x, const std::function<Expr(const Expr &)> &channel, int which_part) {
+                    const Expr &head_of_x, const std::function<Expr(const Expr &)> &channel, const Expr &stored_dims, int which_part) {
     const Products &products = blocking.products;
     if (!products.pairs) return channel(d);
     const int lanes = blocking.value_lanes;
     if (has_words(in, blocking)) return words_from(x(d / lanes * (lanes * products.depth()) + d % lanes, token, head_of_x, batch));
-    const bool rounded = x.type().is_bfloat() && !in.positioning, exact = can_prove(in.head_dim == 2 * products.packed(in.head_dim));
+    const bool rounded = (x.type().is_bfloat() || x.type() == Halide::Int(8)) && !in.positioning;
+    const bool is_padded = !can_prove(in.head_dim == stored_dims * products.depth());
     return products.pack([&](int which) {
-        const bool inside = exact || (which == 0 && products.multiple == 1);
-        Expr c = which == 0 ? d : d + products.packed(in.head_dim);
-        Expr own = channel(inside ? c : min(c, in.head_dim - 1));
-        Expr term = !products.rounds() ? part_of_float(own, which_part) : rounded ? own : round_to_bfloat16(own);
-        return inside ? term : select(c < in.head_dim, term, 0.0f);
+        const Expr c = which == 0 ? d : d + products.packed(in.head_dim), own = channel(is_padded ? min(c, in.head_dim - 1) : c);
+        const Expr term = !products.rounds() ? part_of_float(own, which_part) : rounded ? own : round_to_bfloat16(own);
+        return is_padded ? select(c < in.head_dim, term, 0.0f) : term;
     });
 }
 
 // A channel of v, or of two keys one after the other as a pair.
-Expr make_packed_value(const AttentionInputs &in, const Blocking &blocking, const Expr &padded_value_dim,
+Expr make_packed_value(const AttentionInputs &in, const Blocking &blocking, const Operands &o, const Expr &padded_value_dim,
                        const std::function<Expr(const Expr &)> &source, const Expr &packed_key, int which_part) {
     const Products &products = blocking.products;
+    const Expr kv_head = head / in.heads_per_group;
     const bool exact = blocking.value_step == 1 || is_const(padded_value_dim);
     Expr channel = blocking.value_step == 1 ? Expr(dim) : min(dim, in.value_dim - 1);
     return products.pack([&](int which) {
-        Expr value = as_float(in.value(channel, source(packed_key * products.depth() + which), head / in.heads_per_group, batch));
-        if (products.rounds() && !in.value.type().is_bfloat()) value = round_to_bfloat16(value);
+        const Expr of_block = packed_key * products.depth() + which, token = source(of_block);
+        Expr value = as_float(in.value(channel, token, kv_head, batch));
+        if (o.value_scale.defined()) {
+            const Expr number = as_float(in.pages.value(channel, in.pages.place(token), kv_head, in.pages.page(token, batch)));
+            value = round_away_to_bfloat16(number * o.value_scale(of_block, block, task, head, batch));
+        }
         if (products.parts > 1) value = part_of_float(select(magnitude_bits(value) < Operands::infinite_bits, value, 0.0f), which_part);
         return exact ? value : select(dim < in.value_dim, value, 0.0f);
     });
@@ -190,20 +194,23 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
     o.query_lines = Func("query_lines"), o.query = Func("packed_query"), o.key = Func("key_block"), o.value_words = Func("value_words");
     o.value = Func("value_block"), o.value_lane = Func("value_lane"), o.value_bits = Func("value_bits");
 
+    const int vector = blocking.value_lanes;
+    const auto in_vectors = [&](const Expr &count) { return Halide::Internal::simplify(divided_up(count, vector) * vector); };
+    o.stored_dims = products.packed(in.head_dim);
+    if (products.pairs) o.stored_dims = in_vectors(o.stored_dims);
+
     const Expr query = query_of(in, blocking, row);
     o.query_lines(products.at({dim, row, tile, head, batch}, part)) = of_part(products, [&](int which) {
         const auto channel = [&](const Expr &channel) {
             const Expr x = in.query_channel(channel, query, head, batch);
             return products.parts > 1 ? x * query_scale(in, blocking) : x;
         };
-        return packed_channel(in, blocking, in.query, dim, query, head, channel, which);
+        return packed_channel(in, blocking, in.query, dim, query, head, channel, o.stored_dims, which);
     });
     o.query(products.at({row, dim, tile, head, batch}, part)) =
         scaled_query(in, blocking, o.query_lines(products.at({dim, row, tile, head, batch}, part)));
 
-    const int vector = blocking.value_lanes;
-    o.stored_value_dim =
-        is_const(padded_value_dim) ? padded_value_dim : Halide::Internal::simplify(divided_up(padded_value_dim, vector) * vector);
+    o.stored_value_dim = is_const(padded_value_dim) ? padded_value_dim : in_vectors(padded_value_dim);
     o.value_lanes = can_prove(o.stored_value_dim % vector == 0) ? vector : blocking.value_step;
     // Where the caller's own are looked at, twice as many numbers of 16 bits are a vector.
     const bool half_as_wide = together > 1 && in.value.type().bits() == 16;
@@ -216,13 +223,29 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
     // scores are masked. Only what is needed is defined.
     auto source = [&](const Expr &k) { return min(Halide::likely(block * keys + k), in.keys - 1); };
     const auto of_task = [&](const Expr &begin, int count) { return is_of_task(ranges, begin - slack, count - 1 + 2 * slack); };
-    const auto channel_of_key = [&](const Expr &channel) { return in.key_channel(channel, source(key), head, batch); };
+    const Expr kv_head = head / in.heads_per_group, place = in.pages.place(source(key)), page = in.pages.page(source(key), batch);
+    const bool apart = scaled_by_key(in, blocking); // of its scale
+    const auto channel_of_key = [&](const Expr &channel) {
+        return apart ? as_float(in.pages.key(channel, place, kv_head, page)) : in.key_channel(channel, source(key), head, batch);
+    };
     o.key(products.at({dim, key, block, task, head, batch}, part)) = defined_if(
         of_task(block * keys + key, 1) && is_copied(o.keys_may_be_in_place, Operands::first_copied_key), of_part(products, [&](int which) {
-            return packed_channel(in, blocking, in.key, dim, source(key), head / in.heads_per_group, channel_of_key, which);
+            const Func &x = apart ? in.pages.key : in.key;
+            return packed_channel(in, blocking, x, dim, source(key), kv_head, channel_of_key, o.stored_dims, which);
         }));
+    // Times Inf a key is Inf and NaN, and its score NaN, not -Inf, which would be as good as masked. Of a NaN of other bits than
+    // arithmetic makes rounding might make a number.
+    const auto scale_of = [&](const Func &scales) {
+        const Expr scale = scales(place, kv_head, page), finite = magnitude_bits(scale) < Operands::infinite_bits;
+        return defined_if(of_task(block * keys + key, 1), select(finite, scale, nan_value()));
+    };
+    if (apart) o.key_scale = Func("key_scale_block"), o.key_scale(key, block, task, head, batch) = scale_of(in.pages.key_scale);
+    if (in.pages.scaled() && products.rounds()) {
+        o.value_scale = Func("value_scale_block"), o.value_scale(key, block, task, head, batch) = scale_of(in.pages.value_scale);
+        o.least_spoilt_bits = Operands::infinite_bits - 0x8000;
+    }
     o.value_words(products.at({dim, key, block, task, head, batch}, part)) = of_part(products, [&](int which) {
-        const Expr packed = make_packed_value(in, blocking, padded_value_dim, source, key, which);
+        const Expr packed = make_packed_value(in, blocking, o, padded_value_dim, source, key, which);
         return together > 1 && products.parts == 1 ? finite_pair(packed) : packed;
     });
     const Expr value = o.value_words(products.at({dim, key, block, task, head, batch}, part));

@@ -55,6 +55,10 @@ Halide::Expr asking_ahead(const AttentionInputs &in, const Blocking &blocking, c
  * it and nothing changes scores, at temperatures at which none is larger for it. */
 Halide::Expr scored_by_exponent(const AttentionInputs &in, const Blocking &blocking);
 
+/** Whether scores get the scale of their key: where pairs hold the numbers of an int8 key, which bf16 has exactly. A position is told the
+ * key as it is. */
+bool scaled_by_key(const AttentionInputs &in, const Blocking &blocking);
+
 /** What is something of its own for each part of numbers, on the axis `part`, if there are several: so that code for one part doesn't work
  * out the others. */
 Halide::Expr of_part(const Products &products, const std::function<Halide::Expr(int)> &one);

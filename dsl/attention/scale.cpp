@@ -2,7 +2,8 @@
 //
 // Products of numbers, be they in parts, have it in q, once for all keys, and with it, where nothing takes scores as they are, all that
 // makes exponents of them. Pairs hold q as it is, so that it isn't rounded, but for the sign of the scale: the largest score stays that of
-// the largest product. Its size goes with the exponential, unless something comes between that takes scores as they are.
+// the largest product. Its size goes with the exponential, unless something comes between that takes scores as they are. What keys of int8
+// are scaled with by key comes first of all, so that a product is what it is without.
 #include "dsl/attention/parts.h"
 
 #include "dsl/numeric.h"
@@ -49,6 +50,10 @@ Expr scored_by_exponent(const AttentionInputs &in, const Blocking &blocking) {
     // Below, a score that is in range might not be any more; above, numbers of q would lose digits to the lower end of theirs.
     const float least = 0.75f, most = 1024.0f;
     return !in.changes_scores() && in.temperature >= least && in.temperature <= most;
+}
+
+bool scaled_by_key(const AttentionInputs &in, const Blocking &blocking) {
+    return in.pages.scaled() && blocking.products.rounds() && !in.positioning;
 }
 
 Expr query_scale(const AttentionInputs &in, const Blocking &blocking) {

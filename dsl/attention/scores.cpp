@@ -47,12 +47,14 @@ public:
         begin();
         if (blocking.scores_in_memory) multiply();
         if (products.parts > 1) remultiply();
+        if (blocking.scores_in_memory && scaled_by_key(in, blocking)) scale_by_key();
         declare_constants();
         cap();
         add_relative_bias();
         add_bias();
         if (in.score) apply_own();
-        s.unchanged = select(has_large || use_cap || use_relative || use_bias || bool(in.score), 0, listed(panels, Panels::full_count));
+        s.unchanged = select(has_large || stage_scales || use_cap || use_relative || use_bias || bool(in.score), 0,
+                             listed(panels, Panels::full_count));
         mask();
         leave_out_gaps();
         return s;
@@ -63,6 +65,7 @@ private:
     const Expr always = Halide::Internal::const_true();
     const Expr use_cap = in.softcap > 0.0f, use_relative = in.use_relative != 0, use_bias = in.use_bias != 0;
     const Halide::Var slot{"slot"};
+    Expr stage_scales = Halide::Internal::const_false(); // whether scores get their key's scale in scale_by_key()
     Expr has_large =
         Halide::Internal::const_false(); // whether the block has keys, or the tile rows, that are multiplied anew: remultiply()
     Scores s;
@@ -109,9 +112,12 @@ private:
 
     void begin() {
         const Expr of_slot = key / blocking.keys_per_panel, of_panel = key % blocking.keys_per_panel;
-        const Expr product = blocking.scores_in_memory ? Expr(0.0f) : Expr(s.dot(row, of_panel, of_slot, tile, block, head, batch));
+        Expr product = blocking.scores_in_memory ? Expr(0.0f) : Expr(s.dot(row, of_panel, of_slot, tile, block, head, batch));
+        if (!blocking.scores_in_memory && scaled_by_key(in, blocking))
+            product *= key_scale(panel_key_in_block(blocking, panels, of_slot) + of_panel);
         at(key) = defined_if(of_slot < listed(panels, Panels::listed_count), product);
     }
+    Expr key_scale(const Expr &of_block) const { return operands.key_scale(of_block, block, blocking.task_of(tile), head, batch); }
 
     void multiply() {
         RDom terms(0, blocking.keys_per_panel, 0, s.dims.x.extent(), 0, blocking.panels_per_block(), "multiply_keys");
@@ -141,6 +147,13 @@ private:
         const Expr wrong = is_large(operands.query_bits(row, tile, head, batch)) || key_is_large;
         score() = select(wrong, branch(channel == 0, 0.0f, score()) + select(channel < in.head_dim, product, 0.0f), score());
         done(Scores::remultiply, terms);
+    }
+
+    void scale_by_key() {
+        stage_scales = always;
+        const RDom scaled = all_keys("scale_keys", always);
+        stored(scaled) = stored(scaled) * key_scale(in_block(scaled));
+        done(Scores::scale, scaled);
     }
 
     Expr constant(Scores::Constant which) const { return s.constants(row, int(which), tile, block, head, batch); }

@@ -51,7 +51,7 @@ private:
     // Of numbers in parts, whether all are so small that tiles would lose digits of them.
     const Expr all_small = products.parts > 1 ? largest_value > 0 && largest_value < Operands::small_bits : Halide::Internal::const_false();
     // Whether the products need no look at each value.
-    const Expr all_sound = largest_value < Operands::infinite_bits && !all_small;
+    const Expr all_sound = largest_value < operands.least_spoilt_bits && !all_small;
     BlockState b;
 
     RDom keys(const char *name, const Expr &used, int per) const { return listed_keys(blocking, panels, name, used, per); }
@@ -240,7 +240,7 @@ private:
         const Expr token = min(first_key(blocking, panels, slot) + in_panel, in.keys - 1);
         const Expr given = as_float(in.value(min(dim, in.value_dim - 1), token, head / in.heads_per_group, batch));
         const Expr with = output() + kept_weight * guarded_value(given, score(careful), is_kept);
-        output() = select(all_small || magnitude_bits(given) >= Operands::infinite_bits, with, output());
+        output() = select(all_small || magnitude_bits(given) >= operands.least_spoilt_bits, with, output());
     }
 };
 

@@ -181,6 +181,7 @@ private:
         if (a.blocking.products.parts > 1) query.reorder(row_inner, dim, part, row_outer, tile);
         lines.compute_at(query, row_outer).hoist_storage(tasks(), task_tile).bound_extent(row, lanes);
         only_one(lines, {tile});
+        if (a.blocking.products.pairs) lines.bound_extent(dim, a.operands.stored_dims);
         vectorize(lines, dim, in_whole_vectors(a.scores.dims.x.extent()));
         if (!a.operands.query_bits.defined()) return;
         Func bits = a.operands.query_bits, of_tile = a.operands.tile_query_bits;
@@ -204,9 +205,16 @@ private:
         for (Func f : {o.key, o.value, o.value_lane, o.value_bits})
             per_block(f);
         if (o.place.defined()) per_block(o.place), per_slot(o.panel_place);
+        for (Func scales : {o.key_scale, o.value_scale})
+            if (scales.defined()) {
+                per_block(scales);
+                scales.bound_extent(key, a.blocking.keys_of_panels());
+                by_pages(scales);
+            }
         Func keys = o.key, values = o.value;
         keys.bound_extent(key, a.blocking.keys_of_panels());
         values.bound_extent(key, packed(a.blocking.keys_of_panels())).bound_extent(dim, o.stored_value_dim);
+        if (a.blocking.products.pairs) keys.bound_extent(dim, o.stored_dims);
         copied(keys);
         if (a.blocking.values_together > 1)
             turned_values();

@@ -4,6 +4,7 @@
 
 #include "attention_cells.h"
 #include "compare.h"
+#include "dsl/axes.h"
 #include "dsl/prefetch.h"
 #include "dsl/side_output.h"
 
@@ -53,6 +54,9 @@ Tensor<int32_t> interval_table(const AttentionProblem &problem) {
 
 JitAttention::JitAttention(int head_dim, std::optional<dsl::Mask> mask) {
     inputs_.query = query_, inputs_.key = key_, inputs_.value = value_;
+    // A page for each item.
+    inputs_.pages.place(dsl::axes::token) = dsl::axes::token, inputs_.pages.page(dsl::axes::token, dsl::axes::batch) = dsl::axes::batch;
+    inputs_.pages.key = key_, inputs_.pages.value = value_;
     inputs_.pages.key_strides = {key_.dim(1).stride(), key_.dim(3).stride()};
     inputs_.pages.value_strides = {value_.dim(1).stride(), value_.dim(3).stride()};
     inputs_.queries = query_.dim(1).extent(), inputs_.keys = key_.dim(1).extent();

@@ -42,15 +42,20 @@ Status check_kernel_width(const char *name, int32_t compiled, int64_t wanted) {
 
 // Queries up to which decoding is faster than flash attention, however many heads share keys: a tile of flash takes as long for one as for
 // 8 or 16, and decoding, which reads keys once for all of a group, longer with each; by tiles, as long for 16 rows as for one. Three and
-// more want keys enough to pay for what each query's row costs once. (With a cache M is its capacity: what is chosen never depends on how
-// long a sequence has become.)
-constexpr int64_t most_queries_by_vectors = 8, most_queries_by_tiles = 16, always_decoded_queries = 2, least_keys_per_query = 8;
+// more want keys enough to pay for what each query's row costs once, and more than 8 more of them, since they gain less. Where flash
+// multiplies bf16 in pairs or tiles decoding wins fewer, and fewer yet over int8, which it makes pairs of for each row. (With a cache M is
+// its capacity: what is chosen never depends on how long a sequence has become.)
+constexpr int64_t always_decoded_queries = 2, least_keys_per_query = 8, least_keys_per_query_of_many = 32;
+constexpr DecodedQueries by_numbers = {8, 12}, by_pairs = {8, 10}, by_tiles = {16, 16}, beside_more_products = {8, 8};
 
-int64_t most_decoded_queries(const attune_kernel &kernel, const attune_attention_plan &plan) {
-    const bool by_tiles = kernel.dtype == ATTUNE_BF16 && kernel.cache_dtype != ATTUNE_I8 && cpu_class() == CpuClass::avx512_amx &&
-                          has_code_for(kernel.targets, CpuClass::avx512_amx) && plan.head_dim % key_channels_of_decode_tiles == 0 &&
-                          plan.value_dim % value_channels_of_decode_tiles == 0;
-    return by_tiles ? most_queries_by_tiles : most_queries_by_vectors;
+DecodedQueries decoded_queries(const attune_kernel &kernel, const attune_attention_plan &plan) {
+    const CpuClass cpu = cpu_class();
+    if (kernel.dtype != ATTUNE_BF16 || cpu < CpuClass::avx512_amx) return by_numbers;
+    if (kernel.cache_dtype == ATTUNE_I8) return beside_more_products;
+    if (cpu > CpuClass::avx512_amx) return by_pairs;
+    const bool fills_tiles = has_code_for(kernel.targets, cpu) && plan.head_dim % key_channels_of_decode_tiles == 0 &&
+                             plan.value_dim % value_channels_of_decode_tiles == 0;
+    return fills_tiles ? by_tiles : beside_more_products;
 }
 
 const char *tiled_schedule(attune_type dtype) {
@@ -85,7 +90,7 @@ Status choose_kernel(const attune_attention_desc &desc, attune_attention_plan &p
     };
     if (!desc.schedule) {
         find_if_linked(decode_schedule, plan.decode_kernel);
-        if (plan.decode_kernel) plan.most_decoded_queries = most_decoded_queries(*plan.decode_kernel, plan);
+        if (plan.decode_kernel) plan.decoded_queries = decoded_queries(*plan.decode_kernel, plan);
         if (tiled && cpu_class() == CpuClass::avx512_amx) find_if_linked(tiled, plan.tiled_kernel);
     } else if (std::strcmp(schedule, decode_schedule) == 0 || (tiled && std::strcmp(schedule, tiled) == 0)) {
         find_if_linked(default_schedule, plan.steady_kernel);
@@ -119,8 +124,11 @@ bool is_decoding(const attune_attention_plan &plan, const AttentionShape &shape)
     if (shape.kv_heads == 0) return false; // nor are there queries
     if (plan.device == ATTUNE_CUDA)
         return shape.queries * (shape.heads / shape.kv_heads) <= most_decoded_rows_on_cuda && shape.keys >= least_split_keys;
-    return shape.queries <= always_decoded_queries ||
-           (shape.queries <= plan.most_decoded_queries && shape.keys >= least_keys_per_query * shape.queries);
+    const auto up_to = [&](int64_t most, int64_t keys_per_query) {
+        return shape.queries <= most && shape.keys >= keys_per_query * shape.queries;
+    };
+    return shape.queries <= always_decoded_queries || up_to(plan.decoded_queries.over_few_keys, least_keys_per_query) ||
+           up_to(plan.decoded_queries.most, least_keys_per_query_of_many);
 }
 
 } // namespace

@@ -8,14 +8,23 @@
 #include "text/position.h"
 #include "text/score.h"
 
+namespace attune::runtime {
+
+/** Up to how many queries a kernel for few of them is chosen, over few keys for each and over more. */
+struct DecodedQueries {
+    int64_t over_few_keys = 0, most = 0;
+};
+
+} // namespace attune::runtime
+
 struct attune_attention_plan {
     attune_device device = ATTUNE_CPU;
     const attune_kernel *kernel = nullptr;
-    const attune_kernel *decode_kernel = nullptr; // where the choice is Attune's, of few queries; nullptr: `kernel` does them, too
-    int64_t most_decoded_queries = 0;             // by it, on ATTUNE_CPU
-    const attune_kernel *tiled_kernel = nullptr;  // where the choice is Attune's, of many queries of f32 or f16 on a CPU with tiles
-    int64_t least_tiled_queries = 0;              // by it
-    const attune_kernel *steady_kernel = nullptr; // where `kernel` isn't flash's: what does attention for weights at low temperatures
+    const attune_kernel *decode_kernel = nullptr;    // where the choice is Attune's, of few queries; nullptr: `kernel` does them, too
+    attune::runtime::DecodedQueries decoded_queries; // by it, on ATTUNE_CPU
+    const attune_kernel *tiled_kernel = nullptr;     // where the choice is Attune's, of many queries of f32 or f16 on a CPU with tiles
+    int64_t least_tiled_queries = 0;                 // by it
+    const attune_kernel *steady_kernel = nullptr;    // where `kernel` isn't flash's: what does attention for weights at low temperatures
     int64_t head_dim = 0;
     int64_t value_dim = 0;
     bool own_kernel = false; // the kernel is the caller's, not a prebuilt one

@@ -5,6 +5,8 @@ import unittest
 from kernels import CODE, FLOAT_LANES, PRODUCTS, asks, count, main, object_of, tuned_for
 from machine_code import touches_stack_with_vectors
 
+KERNELS = [(*product, kernel) for product in PRODUCTS for kernel in ("", "_d64", "_d128")] + [("x86-64-avx512_bf16", "bf16_i8kv", "vdpbf16ps", "")]
+
 
 class Products(unittest.TestCase):
     """Both products of a tile: the scores, a panel of keys at a time, and the output, a step of channels at a time."""
@@ -19,57 +21,75 @@ class Products(unittest.TestCase):
         return loops, {vectors * tiles["keys_per_panel"], vectors * tiles["value_step"]}
 
     def test_are_loops_of_multiply_adds_in_registers(self):
-        for machine, dtype, multiply_add in PRODUCTS:
-            for kernel in ("", "_d64", "_d128"):
-                with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
-                    loops, widths = self.loops_of_products(machine, dtype, multiply_add, kernel)
-                    plain = [loop for loop in loops if not any(map(touches_stack_with_vectors, loop))]
-                    for width in widths:
-                        self.assertTrue(any(count(multiply_add, loop) % width == 0 for loop in plain),
-                                        f"no loop of a multiple of {width} multiply-adds without spills")
+        for machine, dtype, multiply_add, kernel in KERNELS:
+            with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
+                loops, widths = self.loops_of_products(machine, dtype, multiply_add, kernel)
+                plain = [loop for loop in loops if not any(map(touches_stack_with_vectors, loop))]
+                for width in widths:
+                    self.assertTrue(any(count(multiply_add, loop) % width == 0 for loop in plain),
+                                    f"no loop of a multiple of {width} multiply-adds without spills")
 
     def test_of_scores_touch_no_stack(self):
         """What stages beside them multiply by is held in registers through all loops if it is one number: one too many, and a sum of these is
         stored in each pass."""
-        for machine, dtype, multiply_add in PRODUCTS:
-            for kernel in ("", "_d64", "_d128"):
-                with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
-                    loops, _ = self.loops_of_products(machine, dtype, multiply_add, kernel)
-                    scores = list(filter(asks, loops))
-                    self.assertGreaterEqual(len(scores), 1)
-                    self.assertFalse([instruction for loop in scores for instruction in loop if touches_stack_with_vectors(instruction)])
+        for machine, dtype, multiply_add, kernel in KERNELS:
+            with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
+                loops, _ = self.loops_of_products(machine, dtype, multiply_add, kernel)
+                scores = list(filter(asks, loops))
+                self.assertGreaterEqual(len(scores), 1)
+                self.assertFalse([instruction for loop in scores for instruction in loop if touches_stack_with_vectors(instruction)])
 
     def test_leave_their_sums_in_registers(self):
         """Where Halide gives sums the memory of another array, they are stored after each loop, and read again. (With AVX2 those of dropped
         keys, whose weights are multiplied first, may go by way of the stack.)"""
         stored = re.compile(r"%[yz]mm\d+,.*\(%rsp")
-        for machine, dtype, multiply_add in PRODUCTS:
-            for kernel in ("", "_d64", "_d128"):
-                with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
-                    loops, widths = self.loops_of_products(machine, dtype, multiply_add, kernel)
-                    path, width = object_of(machine, f"attention_flash_{dtype}{kernel}"), min(widths)
-                    drops = lambda loop: machine == "x86-64-avx2" and any(mnemonic == "vmulps" for _, mnemonic, _ in loop)
-                    followed = [following for loop, following in CODE.loops_and_what_follows(path) if loop in loops and not drops(loop)]
-                    self.assertGreater(len(followed), 0)
-                    for following in followed:
-                        stores = [operands for _, _, operands in following[:2 * width] if stored.match(operands)]
-                        self.assertLess(len(stores), width)
+        for machine, dtype, multiply_add, kernel in KERNELS:
+            with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
+                loops, widths = self.loops_of_products(machine, dtype, multiply_add, kernel)
+                path, width = object_of(machine, f"attention_flash_{dtype}{kernel}"), min(widths)
+                drops = lambda loop: machine == "x86-64-avx2" and any(mnemonic == "vmulps" for _, mnemonic, _ in loop)
+                followed = [following for loop, following in CODE.loops_and_what_follows(path) if loop in loops and not drops(loop)]
+                self.assertGreater(len(followed), 0)
+                for following in followed:
+                    stores = [operands for _, _, operands in following[:2 * width] if stored.match(operands)]
+                    self.assertLess(len(stores), width)
 
     def test_do_nothing_else_in_vectors(self):
-        for machine, dtype, multiply_add in PRODUCTS:
-            for kernel in ("", "_d64", "_d128"):
-                with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
-                    loops, _ = self.loops_of_products(machine, dtype, multiply_add, kernel)
-                    clean = [loop for loop in loops if not any(
-                        re.match(rf"v(?!{multiply_add[1:]}|mov|broadcast)", mnemonic) for _, mnemonic, _ in loop)]
-                    self.assertGreaterEqual(len(clean), 2, [len(loop) for loop in loops])
+        for machine, dtype, multiply_add, kernel in KERNELS:
+            with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
+                loops, _ = self.loops_of_products(machine, dtype, multiply_add, kernel)
+                clean = [loop for loop in loops if not any(
+                    re.match(rf"v(?!{multiply_add[1:]}|mov|broadcast)", mnemonic) for _, mnemonic, _ in loop)]
+                self.assertGreaterEqual(len(clean), 2, [len(loop) for loop in loops])
+
+
+class Copies(unittest.TestCase):
+    """Keys and values as pairs multiply them, whole vectors of a row at a time."""
+
+    def test_of_int8_are_pairs_of_its_numbers(self):
+        """Two vectors of bytes become one of pairs, put together by one permutation: keys without their scale, and values, two keys' at a time,
+        with theirs."""
+        scaled = {count("vmulps", loop)
+                  for loop in CODE.innermost_loops(object_of("x86-64-avx512_bf16", "attention_flash_bf16_i8kv"))
+                  if (count("vpmovsxbd", loop), count("vcvtdq2ps", loop), count("vpermt2w", loop)) == (2, 2, 1)}
+        self.assertEqual(scaled, {0, 2})
+
+    def test_load_what_fills_no_vector_at_once(self):
+        """Of any width: no loop takes one channel after the other, and channels past the last are a masked load's."""
+        for dtype, load in ("bf16", r"vpmovzxwd|vmovdqu16"), ("bf16_i8kv", r"vpmovsxbd|vmovdqu8"):
+            with self.subTest(dtype=dtype):
+                path = object_of("x86-64-avx512_bf16", f"attention_flash_{dtype}")
+                singly = [loop for loop in CODE.innermost_loops(path)
+                          if count("movs[bw]l|movz[bw]l", loop) >= 2 and any(re.match(r"%e\w+,[^%]*\(.*,4\)", ops) for _, _, ops in loop)]
+                self.assertEqual(singly, [])
+                self.assertTrue(re.search(rf"(?:{load}) .*\{{z\}}", CODE.disassembly(path)))
 
 
 class Tiles(unittest.TestCase):
     """With AMX both products are of tiles: four sums of 16 x 16 that stay in registers, and as many operands as products."""
 
     def test_load_operands_and_store_sums_once(self):
-        for kernel, steps in ("", 1), ("_d64", 2), ("_d128", 4):  # of 32 channels; any width is a loop
+        for kernel, steps in ("", 1), ("_d64", 2), ("_d128", 4), ("_i8kv", 1):  # of 32 channels; any width is a loop
             with self.subTest(kernel=kernel):
                 path = object_of("x86-64-avx512_amx", f"attention_flash_bf16{kernel}")
                 found = CODE.mnemonics_of(path)
@@ -98,7 +118,7 @@ class WeightsAsWords(unittest.TestCase):
 
     def test_are_made_by_seven_operations_a_vector(self):
         for machine in ("x86-64-avx512_amx", "x86-64-avx512_bf16"):
-            for kernel in ("", "_d64", "_d128"):
+            for kernel in ("", "_d64", "_d128", "_i8kv"):
                 with self.subTest(machine=machine, kernel=kernel):
                     loops = [[mnemonic for _, mnemonic, _ in loop]
                              for loop in CODE.innermost_loops(object_of(machine, f"attention_flash_bf16{kernel}"))]
@@ -141,21 +161,20 @@ class MemoryAhead(unittest.TestCase):
     CHANNELS = {("x86-64-avx2", ""): 2, ("x86-64-avx2", "_d64"): 4, ("x86-64-avx2", "_d128"): 4} # of a pass
 
     def test_is_asked_for(self):
-        for machine, dtype, multiply_add in PRODUCTS:
-            for kernel in ("", "_d64", "_d128"):
-                with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
-                    path = object_of(machine, f"attention_flash_{dtype}{kernel}")
-                    self.assertGreaterEqual(CODE.disassembly(path).count("prefetcht1"), 3) # lines of q, k and v
-                    keys_in_place = dtype == "f32" or machine == "x86-64-avx512_bf16" and kernel
-                    asking, sums = 0, 24 if FLOAT_LANES[machine] == 16 else 12 # of a panel and a tile
-                    for loop in CODE.innermost_loops(path):
-                        found = [mnemonic for _, mnemonic, _ in loop]
-                        products = count(multiply_add, loop)
-                        if products == 0 or not asks(loop):
-                            continue
-                        asking += products == sums * self.CHANNELS.get((machine, kernel), 1)
-                        self.assertEqual((found.count("prefetcht1"), found.count("prefetcht0")), (2, int(bool(keys_in_place))))
-                    self.assertGreater(asking, 0)
+        for machine, dtype, multiply_add, kernel in KERNELS:
+            with self.subTest(machine=machine, dtype=dtype, kernel=kernel):
+                path = object_of(machine, f"attention_flash_{dtype}{kernel}")
+                self.assertGreaterEqual(CODE.disassembly(path).count("prefetcht1"), 3) # lines of q, k and v
+                keys_in_place = dtype == "f32" or machine == "x86-64-avx512_bf16" and kernel
+                asking, sums = 0, 24 if FLOAT_LANES[machine] == 16 else 12 # of a panel and a tile
+                for loop in CODE.innermost_loops(path):
+                    found = [mnemonic for _, mnemonic, _ in loop]
+                    products = count(multiply_add, loop)
+                    if products == 0 or not asks(loop):
+                        continue
+                    asking += products == sums * self.CHANNELS.get((machine, kernel), 1)
+                    self.assertEqual((found.count("prefetcht1"), found.count("prefetcht0")), (2, int(bool(keys_in_place))))
+                self.assertGreater(asking, 0)
 
 
 class Dropout(unittest.TestCase):
