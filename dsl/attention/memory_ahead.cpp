@@ -29,12 +29,14 @@ NextTask next_task(const AttentionInputs &in, const Blocking &blocking) {
     return {select(same_head, row, 0), next.head, unsafe_promise_clamped(next.head / in.heads_per_group, 0, kv_heads - 1), next.batch};
 }
 
-// Whether what is asked for with the products are the rows of keys and values: where they lie one after the other. Rows of heads in turns,
-// so asked for, were 0 to 9 % slower on Zen 4: those of a block share few sets of the second-level cache, and are gone when they are
-// copied.
-Expr asks_rows(const AttentionInputs &in) {
+// Whether what is asked for with the products are the rows of keys and values: where they lie one after the other, as far as a page goes.
+// Of what is asked for with a panel that goes past its page's end the rest is another's, and yet pages of 8 keys take 0.84 to 0.98 of the
+// time so on Zen 4. Rows of heads in turns, so asked for, were 0 to 9 % slower there: those of a block share few sets of the second-level
+// cache, and are gone when they are copied.
+Expr asks_rows(const AttentionInputs &in, const Blocking &blocking) {
     const Expr adjacent = in.pages.key_strides->place == in.head_dim && in.pages.value_strides->place == in.value_dim;
-    return !in.pages.in_several() && adjacent;
+    if (!in.pages.several.defined()) return adjacent;
+    return adjacent && (!in.pages.several || in.pages.size >= blocking.keys_per_panel / 2);
 }
 
 // Of tokens of queries, and of keys and values, as many as a task has rows, or fewer keys than that. Each tile asks for its share in its
@@ -42,7 +44,7 @@ Expr asks_rows(const AttentionInputs &in) {
 void declare_asked(MemoryAhead &m, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels) {
     const NextTask next = next_task(in, blocking);
     const Expr tiles = blocking.tiles_of_task();
-    const Expr keys_apart = m.block_ahead.defined() ? !asks_rows(in) : Halide::Internal::const_true();
+    const Expr keys_apart = m.block_ahead.defined() ? !asks_rows(in, blocking) : Halide::Internal::const_true();
     const Expr all = min(tiles * blocking.rows_per_tile, max(in.queries, select(keys_apart, in.keys, 0)));
     const Expr tiles_there = min(divided_up(in.queries, blocking.rows_per_tile), tiles);
     const Expr share = divided_up(all, tiles_there);
@@ -87,11 +89,13 @@ void declare_block_ahead(MemoryAhead &m, const AttentionInputs &in, const Blocki
     const Expr begin = clamp(select(same_task, (block + 1) * blocking.keys_per_block, of_next), 0, in.keys - 1);
     const Expr kv_head = select(same_task, head / in.heads_per_group, next.kv_head), item = select(same_task, batch, next.batch);
     const Halide::Var slot("slot");
-    const auto at = [&](const Func &f, const Halide::Expr &stride) {
-        const Expr bytes = cast<int64_t>(stride) * f.type().bytes();
-        const Expr further = cast<int64_t>(slot * blocking.keys_per_panel) * bytes;
-        return address_of(f(0, in.pages.place(begin), kv_head, in.pages.page(begin, item))) +
-               cast<uint64_t>(select(asks_rows(in), further, cast<int64_t>(0)));
+    const Expr rows = select(asks_rows(in, blocking), slot * blocking.keys_per_panel, 0); // further on
+    const auto at = [&](const Func &f, const Expr &stride) {
+        const auto of_token = [&](const Expr &token) {
+            return address_of(f(0, in.pages.place(token), kv_head, in.pages.page(token, item)));
+        };
+        const Expr in_a_page = of_token(begin) + cast<uint64_t>(cast<int64_t>(rows) * cast<int64_t>(stride) * f.type().bytes());
+        return branch(in.pages.in_several(), of_token(min(begin + rows, in.keys - 1)), in_a_page);
     };
     m.block_ahead = Func("block_ahead");
     m.block_ahead(slot, tile, block, head, batch) =

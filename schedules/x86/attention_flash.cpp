@@ -307,7 +307,7 @@ private:
             asked.compute_at(panels).bound_extent(asked.args()[0], 1).update(0).unscheduled();
             asked.update(1).unscheduled();
             by_pages(asked.update(1));
-            if (a.ahead.block_ahead.defined()) per_slot(a.ahead.block_ahead);
+            if (Func ahead = a.ahead.block_ahead; ahead.defined()) per_slot(ahead), by_pages(ahead);
         }
         if (a.blocking.scores_in_memory) return;
         masked.unroll(row).unroll(in_slot);
