@@ -36,7 +36,7 @@ Halide::Expr rounded_to_upper_half(const Halide::Expr &bits);
 /** The number of bf16 nearest to the f32 x, as f32; NaN for NaN. */
 Halide::Expr round_to_bfloat16(const Halide::Expr &x);
 
-/** The same, ties away from 0, by one operation less two: NaN for NaN of a lower half of 0, as arithmetic makes it. */
+/** The same with ties away from 0, in two operations; NaN for a NaN whose lower half is 0, as that of arithmetic. */
 Halide::Expr round_away_to_bfloat16(const Halide::Expr &x);
 
 /** The upper 16 bits of the f32 x, with zeros below. */
