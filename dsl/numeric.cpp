@@ -56,6 +56,11 @@ Expr strict_divide(const Expr &a, const Expr &b) { return intrinsic(Call::strict
 
 Expr magnitude_bits(const Expr &x) { return Halide::reinterpret<int32_t>(x) & 0x7fffffff; }
 
+Expr nan_unless_finite(const Expr &x) {
+    const int32_t infinite_bits = 0x7f800000;
+    return select(magnitude_bits(x) < infinite_bits, x, nan_value());
+}
+
 Expr magnitude(const Expr &x) {
     const Halide::Type bits = Halide::UInt(x.type().bits(), x.type().lanes());
     return Halide::reinterpret(bits, x) & (bits.max() >> 1);

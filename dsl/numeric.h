@@ -39,6 +39,9 @@ Halide::Expr magnitude_bits(const Halide::Expr &x);
 /** The same of any type, as unsigned integers of its size. */
 Halide::Expr magnitude(const Halide::Expr &x);
 
+/** x, of f32, or nan_value() for Inf and for any NaN: of one of other bits, rounding to fewer might make a number. */
+Halide::Expr nan_unless_finite(const Halide::Expr &x);
+
 /** `then` where the scalar condition holds, else `otherwise`, as a branch: only one side is computed. */
 Halide::Expr branch(const Halide::Expr &condition, const Halide::Expr &then, const Halide::Expr &otherwise);
 

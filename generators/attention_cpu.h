@@ -109,12 +109,12 @@ protected:
     /** What they are, by token: (channel, token, head, batch). */
     Halide::Func by_token(const std::string &name, const Halide::Func &stored, const Halide::Func &scales, const dsl::Pages &where) {
         using namespace dsl::axes;
-        const Halide::Expr place = where.place(token), page = where.page(token, batch);
         Halide::Func whole(name);
+        const Halide::Expr number = where.stored(stored, dim, token, head, batch);
         if (scales.defined())
-            whole(dim, token, head, batch) = Halide::cast<float>(stored(dim, place, head, page)) * scales(place, head, page);
+            whole(dim, token, head, batch) = Halide::cast<float>(number) * scales(where.place(token), head, where.page(token, batch));
         else
-            whole(dim, token, head, batch) = stored(dim, place, head, page);
+            whole(dim, token, head, batch) = number;
         return whole;
     }
 
@@ -207,7 +207,7 @@ public:
         const schedules::Machine machine = schedules::machine(this->get_target(), this->dtype);
         const auto &schedule = known(schedules::attention_schedules(), this->schedule_name, this->get_target());
         dsl::Blocking blocking = schedule.shape(machine, this->head_dim, in.keys);
-        blocking.share(this->rows_per_task);
+        blocking.share(this->rows_per_task, in.queries, in.keys);
         declared = dsl::attention(in, blocking);
         this->out = declared.output;
         this->lse = declared.lse;

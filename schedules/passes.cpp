@@ -34,6 +34,7 @@ void add_masked_loads(Halide::Pipeline pipeline, const Machine &machine) {
 
 void add_passes(Halide::Pipeline pipeline, const dsl::Attention &attention, const Machine &machine) {
     pipeline.add_custom_lowering_pass(new LiftConditions(attention.fold.state, 0));
+    if (attention.blocking.first_rows > 0) pipeline.add_custom_lowering_pass(new LiftConditions(attention.operands.query, pure_definition));
     // A tile's output goes where nothing was read or written before: while one is stored, that of the next is asked for.
     const int token_axis = 1;
     if (attention.blocking.asks_ahead)

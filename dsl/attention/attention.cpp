@@ -36,9 +36,11 @@ Expr AttentionInputs::key_channel(const Expr &d, const Expr &token, const Expr &
     return positioned(*this, key, key_position, d, token, query_head / heads_per_group, batch, token);
 }
 
-void Blocking::share(const Expr &rows_per_task) {
+void Blocking::share(const Expr &rows_at_a_time, const Expr &queries, const Expr &keys) {
     if (tiles_per_task == 1) return;
-    const Expr tiles = clamp(rows_per_task / rows_per_tile, 1, tiles_per_task);
+    const Expr rows = min(rows_at_a_time, most_cells_at_a_time / max(keys, 1));
+    heads_at_a_time = clamp(rows / max(divided_up(queries, rows_per_tile) * rows_per_tile, 1), 1, most_heads_at_a_time);
+    const Expr tiles = clamp(rows_at_a_time / rows_per_tile, 1, tiles_per_task);
     // Of a signed number a shift would ask for the sign. The limits hold in any case; by them it is known to be positive.
     shared_tiles = clamp(Expr(1) << cast<uint32_t>(31 - count_leading_zeros(tiles)), 1, tiles_per_task);
 }

@@ -38,6 +38,12 @@ struct Pages {
 
     bool scaled() const { return key_scale.defined(); }
 
+    /** A token's channel of `key` or `value`, where its page has it. */
+    Halide::FuncRef stored(const Halide::Func &by_page, const Halide::Expr &channel, const Halide::Expr &token, const Halide::Expr &kv_head,
+                           const Halide::Expr &batch) const {
+        return by_page(channel, place(token), kv_head, page(token, batch));
+    }
+
     bool have_known_distances() const { return key_strides && value_strides; }
 
     /** Whether they are what is multiplied, at distances that are known. */
@@ -117,10 +123,13 @@ struct Blocking {
     bool asks_with_products = false; // the next block's keys and values are asked for while this one's keys are multiplied
     bool side_outputs = false;       // log-sum-exp and counts are stored as side outputs, by these numbers
     enum SideOutput { log_sum_exp, panel_counts };
-    Halide::Expr shared_tiles = {}; // of a task; undefined: tiles_per_task
+    Halide::Expr shared_tiles = {};   // of a task; undefined: tiles_per_task
+    Halide::Expr heads_at_a_time = 1; // that a thread takes, where a task is all of a head
 
-    /** Lets a task have fewer tiles: a power of 2, the most that have so many rows, and one at least. */
-    void share(const Halide::Expr &rows_per_task);
+    /** Lets a task have fewer tiles: a power of 2, the most that have so many rows, and one at least. Of heads with fewer tiles than that a
+     * thread takes as many at a time as have so many rows, and most_cells_at_a_time at most, but no more than most_heads_at_a_time. */
+    void share(const Halide::Expr &rows_at_a_time, const Halide::Expr &queries, const Halide::Expr &keys);
+    static constexpr int most_heads_at_a_time = 8, most_cells_at_a_time = 1 << 17;
     Halide::Expr tiles_of_task() const;
     Halide::Expr task_of(const Halide::Expr &tile) const;
 
@@ -137,13 +146,15 @@ struct Blocking {
 /** Which keys a tile, and a task, may have to look at: from the bounds of the masks. Key positions; `first` included, `end` not. */
 struct KeyRanges {
     /** Components of the Tuples below. (Tuples, since each realisation costs the compiler a walk over the whole kernel.) */
-    enum Bound { first, end, full_first, full_end };
+    enum Bound { first, end, full_first, full_end, panels_end = full_first, first_past_keys = full_end };
     Halide::Func gap;       // (row, gap, tile, head, batch): first and end of what the run-time mask leaves out
     Halide::Func gap_range; // (gap, tile, head, batch): the least first and the greatest end of a gap over the tile's rows
     // (tile, head, batch): no row attends to anything outside of first to end, and the run-time mask lets every row attend to all of
     // full_first to full_end.
     Halide::Func of_tile;
-    Halide::Func of_task; // (task, head, batch): first and end over its tiles
+    // (task, head, batch): first and end over its tiles; `panels_end`, where the last of their panels ends; and `first_past_keys`, where
+    // the first of those that go past the last key begins, or how many keys there are if none does.
+    Halide::Func of_task;
     Halide::RDom rows, gaps, tiles;
 };
 

@@ -51,7 +51,7 @@ void declare_closing(Fold &f, const AttentionInputs &in, const Blocking &blockin
             Expr count = also_stored(lane_of(counts_at + i), Blocking::panel_counts, row == 0, {i, tile, head, batch});
             value = branch(which == Fold::closing_count + i, count, value);
         }
-    f.closing(row, which, tile, head, batch) = value;
+    f.closing(row, which, tile, head, batch) = defined_if(is_multiplied(in, blocking, row), value);
 }
 
 void declare_result(Fold &f, const AttentionInputs &in, const Blocking &blocking) {

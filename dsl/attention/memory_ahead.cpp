@@ -73,14 +73,16 @@ void declare_asked(MemoryAhead &m, const AttentionInputs &in, const Blocking &bl
         return Later{in.query(channel(c, in.head_dim), clamp(token, 0, in.queries - 1), next.head, next.batch)};
     });
     ask("key_lines_ahead", max(in.head_dim, in.value_dim), in.pages.key.type(), keys_apart, [&](const Expr &c, const Expr &token) {
-        const Expr key = clamp(token, 0, in.keys - 1), place = in.pages.place(key), page = in.pages.page(key, next.batch);
-        return Later{in.pages.key(channel(c, in.head_dim), place, next.kv_head, page),
-                     in.pages.value(channel(c, in.value_dim), place, next.kv_head, page)};
+        const auto of_key = [&](const Func &stored, const Expr &width) {
+            return in.pages.stored(stored, channel(c, width), clamp(token, 0, in.keys - 1), next.kv_head, next.batch);
+        };
+        return Later{of_key(in.pages.key, in.head_dim), of_key(in.pages.value, in.value_dim)};
     });
 }
 
 // Of the block that follows, or of the next task's first keys. What is asked for in the place of others than rows is there already.
-void declare_block_ahead(MemoryAhead &m, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
+void declare_block_ahead(MemoryAhead &m, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges,
+                         const Panels &panels) {
     const NextTask next = next_task(in, blocking);
     const Expr same_task = has_keys_in(blocking, ranges.of_tile(tile, head, batch), block + 1);
     // Of a window, or documents, the next task's keys begin about where this one's end.
@@ -91,11 +93,10 @@ void declare_block_ahead(MemoryAhead &m, const AttentionInputs &in, const Blocki
     const Halide::Var slot("slot");
     const Expr rows = select(asks_rows(in, blocking), slot * blocking.keys_per_panel, 0); // further on
     const auto at = [&](const Func &f, const Expr &stride) {
-        const auto of_token = [&](const Expr &token) {
-            return address_of(f(0, in.pages.place(token), kv_head, in.pages.page(token, item)));
-        };
+        const auto of_token = [&](const Expr &token) { return address_of(in.pages.stored(f, 0, token, kv_head, item)); };
         const Expr in_a_page = of_token(begin) + cast<uint64_t>(cast<int64_t>(rows) * cast<int64_t>(stride) * f.type().bytes());
-        return branch(in.pages.in_several(), of_token(min(begin + rows, in.keys - 1)), in_a_page);
+        const Expr address = branch(in.pages.in_several(), of_token(min(begin + rows, in.keys - 1)), in_a_page);
+        return defined_if(slot < listed(panels, Panels::listed_count), address);
     };
     m.block_ahead = Func("block_ahead");
     m.block_ahead(slot, tile, block, head, batch) =
@@ -113,7 +114,7 @@ NextHead::NextHead(const Expr &goes_on, const Expr &heads, const Expr &batches) 
 MemoryAhead memory_ahead(const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges, const Panels &panels) {
     MemoryAhead m;
     m.asked = Func("asked"), m.tokens = Func("tokens_of_panel");
-    if (blocking.asks_with_products && in.pages.have_known_distances()) declare_block_ahead(m, in, blocking, ranges);
+    if (blocking.asks_with_products && in.pages.have_known_distances()) declare_block_ahead(m, in, blocking, ranges, panels);
     declare_asked(m, in, blocking, ranges, panels);
     return m;
 }

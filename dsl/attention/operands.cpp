@@ -50,11 +50,10 @@ Expr make_packed_value(const AttentionInputs &in, const Blocking &blocking, cons
     Expr channel = blocking.value_step == 1 ? Expr(dim) : min(dim, in.value_dim - 1);
     return products.pack([&](int which) {
         const Expr of_block = packed_key * products.depth() + which, token = source(of_block);
-        Expr value = as_float(in.value(channel, token, kv_head, batch));
-        if (o.value_scale.defined()) {
-            const Expr number = as_float(in.pages.value(channel, in.pages.place(token), kv_head, in.pages.page(token, batch)));
-            value = round_away_to_bfloat16(number * o.value_scale(of_block, block, task, head, batch));
-        }
+        const bool scaled = o.value_scale.defined(); // which takes the number without its scale
+        Expr value =
+            as_float(scaled ? in.pages.stored(in.pages.value, channel, token, kv_head, batch) : in.value(channel, token, kv_head, batch));
+        if (scaled) value = round_away_to_bfloat16(value * o.value_scale(of_block, block, task, head, batch));
         if (products.parts > 1) value = part_of_float(select(magnitude_bits(value) < Operands::infinite_bits, value, 0.0f), which_part);
         return exact ? value : select(dim < in.value_dim, value, 0.0f);
     });
@@ -85,13 +84,14 @@ void declare_value_bits(Operands &o, const AttentionInputs &in, const Blocking &
                         const std::function<Expr(const Expr &)> &source) {
     const bool copied = blocking.values_together == 1;
     // Only of copies what lies beside the task's keys is looked at: there it is multiplied, too.
-    const int step = o.value_lanes, depth = copied ? blocking.products.depth() : 1, slack = copied ? blocking.keys_per_panel : 0;
+    const int step = o.value_lanes, depth = copied ? blocking.products.depth() : 1;
+    const KeyRanges::Bound end = copied ? KeyRanges::panels_end : KeyRanges::end;
     const Expr steps = Halide::Internal::simplify(o.stored_value_dim / step);
     Halide::Var each("each");
     auto lane_bits = [&]() -> Halide::FuncRef { return o.value_lane(each, block, task, head, batch); };
     auto value = [&](const RDom &r) { return o.value(r.x * step + each, r.y, block, task, head, batch); };
     o.value_steps = RDom(0, steps, 0, blocking.keys_of_panels() / depth, "value_steps");
-    only_keys_of_task(o.value_steps, ranges, block * blocking.keys_per_block + o.value_steps.y * depth - slack, copied ? 2 * slack : 1);
+    only_keys_of_task(o.value_steps, ranges, block * blocking.keys_per_block + o.value_steps.y * depth, depth, end);
     if (o.values_may_be_in_place) o.value_steps.where(o.value_steps.y >= o.place(block, task, head, batch)[Operands::first_copied_value]);
     const Expr channel = min(o.value_steps.x * step + each, in.value_dim - 1);
     const Expr given = in.value(channel, source(o.value_steps.y), head / in.heads_per_group, batch);
@@ -102,7 +102,7 @@ void declare_value_bits(Operands &o, const AttentionInputs &in, const Blocking &
         const auto place = o.place(block, task, head, batch);
         o.given_steps = RDom(0, steps, 0, blocking.keys_of_panels(), "given_steps");
         o.given_steps.where(o.given_steps.y < place[Operands::first_copied_value]);
-        only_keys_of_task(o.given_steps, ranges, block * blocking.keys_per_block + o.given_steps.y - slack, 2 * slack);
+        only_keys_of_task(o.given_steps, ranges, block * blocking.keys_per_block + o.given_steps.y, 1);
         const Expr in_place = read_in_place(value(o.given_steps), place[Operands::value_origin]);
         lane_bits() = max(lane_bits(), blocking.products.magnitude_bits(in_place));
     }
@@ -114,7 +114,7 @@ void declare_value_bits(Operands &o, const AttentionInputs &in, const Blocking &
 // ones digits are lost below 2^-126. The first part says so.
 void declare_key_bits(Operands &o, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
     const Products &products = blocking.products;
-    const int lanes = blocking.value_lanes, slack = blocking.keys_per_panel;
+    const int lanes = blocking.value_lanes;
     const Expr words = products.packed(in.head_dim), begin = block * blocking.keys_per_block;
     const auto bits = [&](const Expr &word, const Expr &k) {
         return products.magnitude_bits(o.key(products.at({word, k, block, task, head, batch}, 0)));
@@ -122,7 +122,7 @@ void declare_key_bits(Operands &o, const AttentionInputs &in, const Blocking &bl
     const Halide::Var each("each");
     o.key_lane = Func("key_lane"), o.key_bits = Func("key_bits"), o.each_key_bits = Func("each_key_bits");
     o.key_steps = RDom(0, words / lanes, 0, blocking.keys_of_panels(), "key_steps");
-    only_keys_of_task(o.key_steps, ranges, begin + o.key_steps.y - slack, 2 * slack);
+    only_keys_of_task(o.key_steps, ranges, begin + o.key_steps.y, products.depth());
     const auto lane_bits = [&]() -> Halide::FuncRef { return o.key_lane(each, block, task, head, batch); };
     lane_bits() = 0;
     lane_bits() = max(lane_bits(), bits(o.key_steps.x * lanes + each, o.key_steps.y));
@@ -147,13 +147,14 @@ void declare_query_bits(Operands &o, const AttentionInputs &in, const Blocking &
 }
 
 // Rows lie as their copies would where a head's are one after the other. Panels that go past the last key are copied all the same.
-void declare_places(Operands &o, const AttentionInputs &in, const Blocking &blocking) {
+void declare_places(Operands &o, const AttentionInputs &in, const Blocking &blocking, const KeyRanges &ranges) {
     const Products &products = blocking.products;
     if (!blocking.reads_in_place || !in.pages.as_stored()) return;
     o.keys_may_be_in_place = products.pairs ? has_words(in, blocking) : in.key.type() == products.type() && !in.positioning;
     o.values_may_be_in_place = !products.pairs && in.value.type() == products.type() && o.value_lanes == blocking.value_lanes;
     if (!o.keys_may_be_in_place && !o.values_may_be_in_place) return;
-    const Expr begin = block * blocking.keys_per_block, first_past = in.keys - begin - blocking.keys_per_panel + 1;
+    const Expr begin = block * blocking.keys_per_block;
+    const Expr first_past = ranges.of_task(task, head, batch)[KeyRanges::first_past_keys] - begin;
     const auto lie = [&](bool may, const Halide::Expr &stride, const Expr &width, const Expr &of_copy) -> Expr {
         return may ? !in.pages.in_several() && stride == width && width == of_copy : Halide::Internal::const_false();
     };
@@ -177,10 +178,12 @@ void declare_panel_place(Operands &o, const AttentionInputs &in, const Blocking 
         const Expr further = cast<uint64_t>(begin * width * copy.type().bytes());
         return select(begin < place[first], place[given] + further, address_of(copy(0, begin, block, of_tile, head, batch)));
     };
+    const auto if_listed = [&](const Expr &address) { return defined_if(slot < listed(panels, Panels::listed_count), address); };
     o.panel_place = Func("panel_place");
     o.panel_place(slot, tile, block, head, batch) =
-        Tuple(lies(o.keys_may_be_in_place, o.key, blocking.products.packed(in.head_dim), Operands::key_origin, Operands::first_copied_key),
-              lies(o.values_may_be_in_place, o.value, o.stored_value_dim, Operands::value_origin, Operands::first_copied_value));
+        Tuple(if_listed(lies(o.keys_may_be_in_place, o.key, blocking.products.packed(in.head_dim), Operands::key_origin,
+                             Operands::first_copied_key)),
+              if_listed(lies(o.values_may_be_in_place, o.value, o.stored_value_dim, Operands::value_origin, Operands::first_copied_value)));
 }
 
 } // namespace
@@ -189,7 +192,7 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
                   const Expr &padded_value_dim) {
     const Expr keys = blocking.keys_per_block;
     const Products &products = blocking.products;
-    const int depth = products.depth(), slack = blocking.keys_per_panel, together = blocking.values_together;
+    const int depth = products.depth(), together = blocking.values_together;
     Operands o;
     o.query_lines = Func("query_lines"), o.query = Func("packed_query"), o.key = Func("key_block"), o.value_words = Func("value_words");
     o.value = Func("value_block"), o.value_lane = Func("value_lane"), o.value_bits = Func("value_bits");
@@ -207,38 +210,36 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
         };
         return packed_channel(in, blocking, in.query, dim, query, head, channel, o.stored_dims, which);
     });
-    o.query(products.at({row, dim, tile, head, batch}, part)) =
-        scaled_query(in, blocking, o.query_lines(products.at({dim, row, tile, head, batch}, part)));
+    // Rows that nothing is multiplied with aren't packed.
+    o.query(products.at({row, dim, tile, head, batch}, part)) = defined_if(
+        is_multiplied(in, blocking, row), scaled_query(in, blocking, o.query_lines(products.at({dim, row, tile, head, batch}, part))));
 
     o.stored_value_dim = is_const(padded_value_dim) ? padded_value_dim : in_vectors(padded_value_dim);
     o.value_lanes = can_prove(o.stored_value_dim % vector == 0) ? vector : blocking.value_step;
     // Where the caller's own are looked at, twice as many numbers of 16 bits are a vector.
     const bool half_as_wide = together > 1 && in.value.type().bits() == 16;
     if (half_as_wide && can_prove(o.stored_value_dim % (2 * vector) == 0)) o.value_lanes = 2 * vector;
-    declare_places(o, in, blocking);
+    declare_places(o, in, blocking, ranges);
     const auto is_copied = [&](bool may_lie, Operands::Place first) {
         return may_lie ? key >= o.place(block, task, head, batch)[first] : Halide::Internal::const_true();
     };
-    // Whole panels are copied, so a few keys on either side of the task's own come along. Past the last key it is repeated: its
-    // scores are masked. Only what is needed is defined.
+    // Whole panels are copied, so a few keys behind the task's own come along. Past the last key it is repeated: its scores are masked.
+    // Only what is needed is defined.
     auto source = [&](const Expr &k) { return min(Halide::likely(block * keys + k), in.keys - 1); };
-    const auto of_task = [&](const Expr &begin, int count) { return is_of_task(ranges, begin - slack, count - 1 + 2 * slack); };
+    const Expr of_task = is_of_task(ranges, block * keys + key, depth);
     const Expr kv_head = head / in.heads_per_group, place = in.pages.place(source(key)), page = in.pages.page(source(key), batch);
     const bool apart = scaled_by_key(in, blocking); // of its scale
     const auto channel_of_key = [&](const Expr &channel) {
-        return apart ? as_float(in.pages.key(channel, place, kv_head, page)) : in.key_channel(channel, source(key), head, batch);
+        if (!apart) return in.key_channel(channel, source(key), head, batch);
+        return as_float(in.pages.stored(in.pages.key, channel, source(key), kv_head, batch));
     };
-    o.key(products.at({dim, key, block, task, head, batch}, part)) = defined_if(
-        of_task(block * keys + key, 1) && is_copied(o.keys_may_be_in_place, Operands::first_copied_key), of_part(products, [&](int which) {
-            const Func &x = apart ? in.pages.key : in.key;
-            return packed_channel(in, blocking, x, dim, source(key), kv_head, channel_of_key, o.stored_dims, which);
-        }));
-    // Times Inf a key is Inf and NaN, and its score NaN, not -Inf, which would be as good as masked. Of a NaN of other bits than
-    // arithmetic makes rounding might make a number.
-    const auto scale_of = [&](const Func &scales) {
-        const Expr scale = scales(place, kv_head, page), finite = magnitude_bits(scale) < Operands::infinite_bits;
-        return defined_if(of_task(block * keys + key, 1), select(finite, scale, nan_value()));
-    };
+    o.key(products.at({dim, key, block, task, head, batch}, part)) =
+        defined_if(of_task && is_copied(o.keys_may_be_in_place, Operands::first_copied_key), of_part(products, [&](int which) {
+                       const Func &x = apart ? in.pages.key : in.key;
+                       return packed_channel(in, blocking, x, dim, source(key), kv_head, channel_of_key, o.stored_dims, which);
+                   }));
+    // Times Inf a key is Inf and NaN, and its score NaN, not -Inf, which would be as good as masked.
+    const auto scale_of = [&](const Func &scales) { return defined_if(of_task, nan_unless_finite(scales(place, kv_head, page))); };
     if (apart) o.key_scale = Func("key_scale_block"), o.key_scale(key, block, task, head, batch) = scale_of(in.pages.key_scale);
     if (in.pages.scaled() && products.rounds()) {
         o.value_scale = Func("value_scale_block"), o.value_scale(key, block, task, head, batch) = scale_of(in.pages.value_scale);
@@ -251,7 +252,7 @@ Operands operands(const AttentionInputs &in, const Blocking &blocking, const Key
     const Expr value = o.value_words(products.at({dim, key, block, task, head, batch}, part));
     const Expr first = block * keys + key / together * (together * depth);
     o.value(products.at({dim, key, block, task, head, batch}, part)) =
-        defined_if(of_task(first, together * depth) && is_copied(o.values_may_be_in_place, Operands::first_copied_value), value);
+        defined_if(is_of_task(ranges, first, together * depth) && is_copied(o.values_may_be_in_place, Operands::first_copied_value), value);
     declare_value_bits(o, in, blocking, ranges, source);
     if (products.parts > 1) declare_key_bits(o, in, blocking, ranges), declare_query_bits(o, in, blocking);
     if (o.place.defined()) declare_panel_place(o, in, blocking, panels);

@@ -238,7 +238,7 @@ void declare_list(Panels &p, const AttentionInputs &in, const Blocking &blocking
     p.listing.where(x == int(mark) || p.kind(y, tile, block, head, batch) == z + int(Panels::full));
 
     // The other rows don't exist where a tile has no more queries than its first: only those are multiplied, whatever a panel's kind.
-    const Expr both = blocking.first_rows == 0 || in.queries - tile * blocking.rows_per_tile > blocking.first_rows;
+    const Expr both = has_other_rows(in, blocking);
     Halide::Var slot("slot");
     auto at = [&](const Expr &s) -> Halide::FuncRef { return p.list(s, tile, block, head, batch); };
     const Expr is_mark = slot == int(Panels::full_count) || slot == int(Panels::first_end) || (slot == int(Panels::both_end) && both);
@@ -279,6 +279,15 @@ std::vector<SlotsOfRows> slots_of_rows(const Blocking &blocking, const Panels &p
     return {{Halide::Internal::const_true(), 0, both_end},
             {row < blocking.first_rows, both_end, first_end},
             {row >= blocking.first_rows, first_end, all}};
+}
+
+Expr has_other_rows(const AttentionInputs &in, const Blocking &blocking) {
+    return blocking.first_rows == 0 || in.queries - tile * blocking.rows_per_tile > blocking.first_rows;
+}
+
+Expr is_multiplied(const AttentionInputs &in, const Blocking &blocking, const Expr &of_row) {
+    if (blocking.first_rows == 0) return Halide::Internal::const_true();
+    return of_row / blocking.first_rows < 1 || has_other_rows(in, blocking);
 }
 
 Expr multiplies(const Blocking &blocking, const Panels &p, const Expr &slot) {

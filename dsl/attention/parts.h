@@ -127,10 +127,13 @@ Halide::Expr interval_begin(const KeyRanges &ranges, const Halide::Expr &row, co
 Halide::Expr interval_end(const KeyRanges &ranges, const Halide::Expr &row, const Halide::Expr &interval);
 Halide::Expr in_interval(const KeyRanges &ranges, const Halide::Expr &row, const Halide::Expr &interval, const Halide::Expr &key);
 
-/** Whether a tile, or a task, may need some of keys [begin, begin + count), and the same as conditions on an RDom over a block's keys. */
-Halide::Expr is_of_task(const KeyRanges &ranges, const Halide::Expr &begin, const Halide::Expr &count);
+/** Whether a tile, or a task, may need some of keys [begin, begin + count), and the same as conditions on an RDom over a block's keys. Of
+ * a task up to `end`: KeyRanges::panels_end, or KeyRanges::end, to which it attends. */
+Halide::Expr is_of_task(const KeyRanges &ranges, const Halide::Expr &begin, const Halide::Expr &count,
+                        KeyRanges::Bound end = KeyRanges::panels_end);
 void only_keys_of_tile(Halide::RDom &domain, const KeyRanges &ranges, const Halide::Expr &begin, const Halide::Expr &count);
-void only_keys_of_task(Halide::RDom &domain, const KeyRanges &ranges, const Halide::Expr &begin, const Halide::Expr &count);
+void only_keys_of_task(Halide::RDom &domain, const KeyRanges &ranges, const Halide::Expr &begin, const Halide::Expr &count,
+                       KeyRanges::Bound end = KeyRanges::panels_end);
 
 /** Which key of a block the tile's first panel there begins with: so that the first key of all is that of a panel. */
 Halide::Expr first_panel_key(const Blocking &blocking, const KeyRanges &ranges);
@@ -154,6 +157,11 @@ struct SlotsOfRows {
     Halide::Expr rows, begin, end;
 };
 std::vector<SlotsOfRows> slots_of_rows(const Blocking &blocking, const Panels &panels);
+
+/** Whether a tile has more queries than its first rows: the other rows are multiplied with nothing where it hasn't. */
+Halide::Expr has_other_rows(const AttentionInputs &in, const Blocking &blocking);
+/** Whether the row is one of the tile's first, or the tile has other rows: the same for all of a vector. */
+Halide::Expr is_multiplied(const AttentionInputs &in, const Blocking &blocking, const Halide::Expr &row);
 
 /** Whether a row is multiplied with the keys of the panel listed at `slot`. */
 Halide::Expr multiplies(const Blocking &blocking, const Panels &panels, const Halide::Expr &slot);

@@ -25,9 +25,9 @@ Interval queries_of_tile(const AttentionInputs &in, const Blocking &blocking) {
     return {first, min(first + blocking.rows_per_tile, in.queries) - 1};
 }
 
-Expr is_of_task(const KeyRanges &ranges, const Expr &begin, const Expr &count) {
+Expr is_of_task(const KeyRanges &ranges, const Expr &begin, const Expr &count, KeyRanges::Bound end) {
     const auto range = ranges.of_task(task, head, batch);
-    return begin < range[KeyRanges::end] && begin + count > range[KeyRanges::first];
+    return begin < range[end] && begin + count > range[KeyRanges::first];
 }
 
 void only_keys_of_tile(RDom &domain, const KeyRanges &ranges, const Expr &begin, const Expr &count) {
@@ -35,8 +35,8 @@ void only_keys_of_tile(RDom &domain, const KeyRanges &ranges, const Expr &begin,
     domain.where(begin + count > ranges.of_tile(tile, head, batch)[KeyRanges::first]);
 }
 
-void only_keys_of_task(RDom &domain, const KeyRanges &ranges, const Expr &begin, const Expr &count) {
-    domain.where(is_of_task(ranges, begin, count));
+void only_keys_of_task(RDom &domain, const KeyRanges &ranges, const Expr &begin, const Expr &count, KeyRanges::Bound end) {
+    domain.where(is_of_task(ranges, begin, count, end));
 }
 
 Expr first_panel_key(const Blocking &blocking, const KeyRanges &ranges) {
@@ -79,6 +79,23 @@ void declare_gaps(KeyRanges &k, const AttentionInputs &in, const Blocking &block
         Tuple(min(over_rows()[KeyRanges::first], of_row[KeyRanges::first]), max(over_rows()[KeyRanges::end], of_row[KeyRanges::end]));
 }
 
+void declare_of_task(KeyRanges &k, const AttentionInputs &in, const Blocking &blocking) {
+    const int panel = blocking.keys_per_panel, depth = blocking.products.depth();
+    const Expr each = task * blocking.tiles_of_task() + k.tiles;
+    k.tiles.where(each * blocking.rows_per_tile < in.queries);
+    // Of several values that are read of a tile Halide doesn't see that the condition bounds them all.
+    const auto of_tile = k.of_tile(min(each, (in.queries - 1) / blocking.rows_per_tile), head, batch);
+    const Expr first = of_tile[KeyRanges::first], end = of_tile[KeyRanges::end];
+    // The tile's panels: see first_panel_key().
+    const Expr begin = first / depth * depth, panels_end = begin + divided_up(end - begin, panel) * panel;
+    const Expr none = begin >= end, past_keys = !none && panels_end > in.keys;
+    const auto of_task = [&]() -> Halide::FuncRef { return k.of_task(task, head, batch); };
+    of_task() = Tuple(in.keys, 0, 0, in.keys);
+    of_task() = Tuple(min(of_task()[KeyRanges::first], first), max(of_task()[KeyRanges::end], end),
+                      max(of_task()[KeyRanges::panels_end], select(none, 0, panels_end)),
+                      min(of_task()[KeyRanges::first_past_keys], select(past_keys, panels_end - panel, in.keys)));
+}
+
 } // namespace
 
 KeyRanges key_ranges(const AttentionInputs &in, const Blocking &blocking) {
@@ -101,13 +118,7 @@ KeyRanges key_ranges(const AttentionInputs &in, const Blocking &blocking) {
                       max(kept(KeyRanges::end), min(select(begin < end, end, 0), compiled.max + 1)), //
                       max(kept(KeyRanges::full_first), begin), min(kept(KeyRanges::full_end), end));
 
-    Expr each = task * blocking.tiles_of_task() + k.tiles;
-    k.tiles.where(each * blocking.rows_per_tile < in.queries);
-    auto of_task = [&]() -> Halide::FuncRef { return k.of_task(task, head, batch); };
-    auto tile_of_task = k.of_tile(each, head, batch);
-    of_task() = Tuple(in.keys, 0);
-    of_task() = Tuple(min(of_task()[KeyRanges::first], tile_of_task[KeyRanges::first]),
-                      max(of_task()[KeyRanges::end], tile_of_task[KeyRanges::end]));
+    declare_of_task(k, in, blocking);
     return k;
 }
 

@@ -47,14 +47,14 @@ public:
         begin();
         if (blocking.scores_in_memory) multiply();
         if (products.parts > 1) remultiply();
-        if (blocking.scores_in_memory && scaled_by_key(in, blocking)) scale_by_key();
+        if (stage_scales) scale_by_key();
         declare_constants();
         cap();
         add_relative_bias();
         add_bias();
         if (in.score) apply_own();
-        s.unchanged = select(has_large || stage_scales || use_cap || use_relative || use_bias || bool(in.score), 0,
-                             listed(panels, Panels::full_count));
+        s.unchanged =
+            select(has_large || use_cap || use_relative || use_bias || (stage_scales || in.score), 0, listed(panels, Panels::full_count));
         mask();
         leave_out_gaps();
         return s;
@@ -65,7 +65,7 @@ private:
     const Expr always = Halide::Internal::const_true();
     const Expr use_cap = in.softcap > 0.0f, use_relative = in.use_relative != 0, use_bias = in.use_bias != 0;
     const Halide::Var slot{"slot"};
-    Expr stage_scales = Halide::Internal::const_false(); // whether scores get their key's scale in scale_by_key()
+    const bool stage_scales = blocking.scores_in_memory && scaled_by_key(in, blocking); // whether scale_by_key() scales, or begin()
     Expr has_large =
         Halide::Internal::const_false(); // whether the block has keys, or the tile rows, that are multiplied anew: remultiply()
     Scores s;
@@ -150,7 +150,6 @@ private:
     }
 
     void scale_by_key() {
-        stage_scales = always;
         const RDom scaled = all_keys("scale_keys", always);
         stored(scaled) = stored(scaled) * key_scale(in_block(scaled));
         done(Scores::scale, scaled);

@@ -116,7 +116,10 @@ private:
             // By row, so that no bit of a row depends on the others of its tile.
             return branch(b.any_wide(tile, block, head, batch) != 0, select(is_wide(row), packed, words), words);
         };
-        weight(key, part) = defined_if(key < listed(panels, Panels::listed_count) * packed_keys, of_part(products, packed_weight));
+        // Nothing is multiplied with those of other rows than these; their sum isn't 0, so that they don't seem starved.
+        const Expr weights = of_part(products, packed_weight), one = products.pack([](int) { return Expr(1.0f); });
+        weight(key, part) =
+            defined_if(key < listed(panels, Panels::listed_count) * packed_keys, branch(is_multiplied(in, blocking, row), weights, one));
     }
 
     // Whether words don't do for a row: its largest exponent is too large for them, Inf or NaN, or its scale one that where the caller has

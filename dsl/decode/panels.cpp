@@ -150,7 +150,7 @@ struct PanelAhead {
         const NextHead next(same_head, in.heads / in.heads_per_group, in.batches);
         const Expr first = d.first(head, batch), begin = select(same_head, of_chunk, first - first % d.blocking.keys_per_panel);
         const Expr token = clamp(begin + number * d.blocking.keys_per_panel, 0, in.keys - 1);
-        const Expr next_key = pages.key(0, pages.place(token), next.head, pages.page(token, next.batch));
+        const Expr next_key = pages.stored(pages.key, 0, token, next.head, next.batch);
         values = elements_between(first_value, next_key);
     }
 };
@@ -198,9 +198,8 @@ void declare_scales(Decode &d) {
         return branch(panel.is_whole, by_page(panel.place + r.x, head, panel.page), by_page(of_key.place, head, of_key.page));
     };
     // Times Inf a key is Inf and NaN, and its score NaN, not -Inf, which would be as good as masked.
-    const Expr of_key_scale = scale(pages.key_scale), finite = magnitude_bits(of_key_scale) < Operands::infinite_bits;
     d.scale_of = Func("scale_of");
-    declare_table(d.scale_of, at.slot(d) * keys + r.x, {select(finite, of_key_scale, nan_value()), scale(pages.value_scale)});
+    declare_table(d.scale_of, at.slot(d) * keys + r.x, {nan_unless_finite(scale(pages.key_scale)), scale(pages.value_scale)});
 }
 
 void declare_places(Decode &d) {

@@ -21,7 +21,7 @@ using Halide::Var;
 
 namespace {
 
-const Var task_tile{"task_tile"}, in_task{"in_task"};
+const Var task_group{"task_group"}, task_tile{"task_tile"}, in_task{"in_task"};
 const Var outer{"outer"}, inner{"inner"}, dim_outer{"dim_outer"}, dim_inner{"dim_inner"}, row_outer{"row_outer"}, row_inner{"row_inner"};
 
 class Flash {
@@ -38,6 +38,7 @@ public:
         key_and_value_blocks();
         scores();
         block_state();
+        storage();
     }
 
 private:
@@ -45,7 +46,11 @@ private:
     const Machine &machine;
     const int lanes, rows;
 
-    Func tasks() const { return a.output; } // its loop over tasks is the parallel one
+    Func tasks() const { return a.output; } // its loop over groups of tasks is the parallel one
+
+    // Without AVX a step of the output has no register to spare. Measured on Zen 4: of widths that aren't compiled in LLVM stores one of
+    // its sums where there is another loop around, 10 % more time at 128 tokens.
+    Halide::Expr heads_at_a_time() const { return machine.float_lanes >= 8 ? a.blocking.heads_at_a_time : Halide::Expr(1); }
 
     // Whether the extent is known, and fills vectors.
     bool in_whole_vectors(const Halide::Expr &extent) const {
@@ -86,6 +91,19 @@ private:
         f.bound_extent(f.args().front(), a.blocking.panels_per_block());
     }
 
+    // What has no place on the stack is allocated once for all tasks of a group. (What has one would lose it there: how many tasks the last
+    // group has isn't known.)
+    void storage() const {
+        const dsl::Operands &o = a.operands;
+        const dsl::BlockState &p = a.partial;
+        for (Func f : {a.ranges.gap, a.ranges.gap_range, o.query, o.key, o.value, a.fold.state, a.panels.bias.rows, a.scores.masked,
+                       p.weight, p.kept})
+            f.hoist_storage(tasks(), task_group);
+        if (Func f = p.kept_weight; tiled()) f.hoist_storage(tasks(), task_group);
+        for (Func f : {a.ranges.of_tile, a.fold.starved, a.fold.attends})
+            f.bound_storage(tile, a.blocking.tiles_per_task);
+    }
+
     void results() const {
         Func output = a.output, closing = a.fold.closing;
         Var tile_outer("tile_outer"), t("t");
@@ -98,7 +116,8 @@ private:
             .never_partition(in_task)
             .fuse(tile_outer, head, t)
             .fuse(t, batch, task_tile)
-            .parallel(task_tile);
+            .split(task_tile, task_group, task_tile, heads_at_a_time(), TailStrategy::GuardWithIf)
+            .parallel(task_group);
         closing.compute_at(output, in_task).bound_extent(row, rows);
         only_one(closing, {tile});
         const Var which = closing.args()[1];
@@ -179,7 +198,7 @@ private:
             .reorder(row_inner, dim, row_outer, tile)
             .vectorize(row_inner); // by TurnSquares
         if (a.blocking.products.parts > 1) query.reorder(row_inner, dim, part, row_outer, tile);
-        lines.compute_at(query, row_outer).hoist_storage(tasks(), task_tile).bound_extent(row, lanes);
+        lines.compute_at(query, row_outer).hoist_storage(tasks(), task_group).bound_extent(row, lanes);
         only_one(lines, {tile});
         if (a.blocking.products.pairs) lines.bound_extent(dim, a.operands.stored_dims);
         vectorize(lines, dim, in_whole_vectors(a.scores.dims.x.extent()));

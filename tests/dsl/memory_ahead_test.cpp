@@ -32,8 +32,13 @@ std::vector<std::pair<int64_t, int64_t>> asked_tokens(int page_tokens) {
     }
     dsl::Blocking blocking{1, 1, panels * panel, panel};
     blocking.asks_ahead = blocking.asks_with_products = true;
-    const Halide::Func ahead = dsl::attention(in, blocking).ahead.block_ahead;
-    Halide::Pipeline pipeline(ahead);
+    const dsl::Attention attention = dsl::attention(in, blocking);
+    const dsl::KeyRanges &r = attention.ranges;
+    const dsl::Panels &p = attention.panels;
+    for (Halide::Func f :
+         {r.gap, r.of_tile, r.of_task, p.attend.words, p.bias.rows, p.facts, p.reach, p.joined, p.allowed_cells, p.kind, p.list})
+        f.compute_root(); // what is defined in some places alone can't be inlined
+    Halide::Pipeline pipeline(attention.ahead.block_ahead);
     dsl::lower_in_place(pipeline);
     jit.bind(problem);
     Halide::Buffer<uint64_t> key_at(panels, 1, 1, 1, 1), value_at(panels, 1, 1, 1, 1);

@@ -34,7 +34,7 @@ TEST(AttentionTasks, HavePowersOfTwo) {
                 for (const int32_t threads : {1, 2, 7, 64, 1024})
                     for (const bool alike : {false, true}) {
                         const int32_t rows = attention_rows_per_task({heads, queries, keys, 128, alike}, threads, 32);
-                        EXPECT_TRUE(rows >= 32 && rows <= 1024 && (rows & (rows - 1)) == 0) << rows;
+                        EXPECT_TRUE(rows >= 8 && rows <= 1024 && (rows & (rows - 1)) == 0) << rows;
                     }
 }
 
@@ -50,6 +50,33 @@ TEST(AttentionTasks, AreAsManyTilesAsRowsHold) {
     EXPECT_EQ(attention_tiles_per_task(1024, 8), 32);
     EXPECT_EQ(attention_tiles_per_task(512, 24), 16);
     EXPECT_EQ(attention_tiles_per_task(32, 24), 1);
+}
+
+TEST(AttentionTasks, OfShortHeadsAreTakenTogether) {
+    EXPECT_EQ(attention_heads_at_a_time(1024, 1, 32, 16), 8);
+    EXPECT_EQ(attention_heads_at_a_time(1024, 8, 32, 16), 4);
+    EXPECT_EQ(attention_heads_at_a_time(128, 2, 24, 16), 2);
+    EXPECT_EQ(attention_heads_at_a_time(32, 1, 32, 16), 1);
+    EXPECT_EQ(attention_heads_at_a_time(32, 5, 32, 16), 1);
+    EXPECT_EQ(attention_heads_at_a_time(1024, 4, 32, 128), 8);
+    EXPECT_EQ(attention_heads_at_a_time(1024, 1, 32, 2048), 2); // that others need not wait long for the thread
+    EXPECT_EQ(attention_heads_at_a_time(1024, 1, 32, 1000000), 1);
+}
+
+TEST(AttentionTasks, OfShortHeadsGiveEveryThreadAsMuch) {
+    constexpr int64_t keys = 128, channels = 1 << 20; // so that waking a thread costs nothing beside them
+    for (const int64_t heads : {1, 3, 8, 12, 17, 96, 768})
+        for (const int64_t queries : {1, 16, 49, 77, 128, 200})
+            for (const int32_t threads : {2, 3, 4, 8, 16})
+                for (const int64_t rows_per_tile : {8, 16, 24, 32}) {
+                    const AttentionWork work = {heads, queries, keys, channels, true};
+                    const int32_t rows = attention_rows_per_task(work, threads, rows_per_tile);
+                    const int64_t tiles = divided_up(queries, rows_per_tile);
+                    const int64_t together = std::min(heads, attention_heads_at_a_time(rows, tiles, rows_per_tile, keys));
+                    if (tiles > attention_tiles_per_task(rows, rows_per_tile)) continue; // heads are cut: below
+                    EXPECT_LE(divided_up(divided_up(heads, together), threads) * together, divided_up(heads, threads) + 1)
+                        << heads << " heads of " << queries << " on " << threads << ", tiles of " << rows_per_tile;
+                }
 }
 
 TEST(AttentionTasks, GiveEveryThreadAsMuch) {

@@ -1,4 +1,5 @@
-// What flash allocates: nothing in its loops over blocks of keys and over tiles, only once a task.
+// What flash allocates: nothing in its loops over blocks of keys and over tiles, only once a task, or once for the tasks that a thread
+// takes at a time.
 #include <atomic>
 #include <cstdlib>
 
@@ -24,14 +25,14 @@ struct Allocated {
 
 class Memory : public SeededTestWithParam<int> {
 protected:
-    Memory() {
+    explicit Memory(int rows_at_a_time = 0) : flash(GetParam(), std::nullopt, false, runnable_targets().front(), rows_at_a_time) {
         flash.jit.pipeline.jit_handlers().custom_malloc = counting_malloc;
         flash.jit.pipeline.jit_handlers().custom_free = plain_free;
         flash.compile();
     }
 
-    Allocated allocated_by(int64_t queries, int64_t keys, const std::string &mask = "none") {
-        AttentionProblem p = normal_problem({1, 1, 1, queries, keys, head_dim, head_dim}, random);
+    Allocated allocated_by(int64_t queries, int64_t keys, const std::string &mask = "none", int64_t heads = 1) {
+        AttentionProblem p = normal_problem({1, heads, 1, queries, keys, head_dim, head_dim}, random);
         p.mask = mask;
         p.offset = keys - queries;
         calls = bytes = 0;
@@ -39,7 +40,7 @@ protected:
         return {calls, bytes};
     }
 
-    Flash flash{GetParam()};
+    Flash flash;
 };
 
 std::string name(const ::testing::TestParamInfo<int> &info) { return info.param == 0 ? "any" : "d" + std::to_string(info.param); }
@@ -61,6 +62,28 @@ TEST_P(Memory, IsAllocatedOnceATask) {
     EXPECT_EQ(half, one);
     EXPECT_EQ(three - two, two - one);
     EXPECT_LE(two - one, 32) << "buffers a task";
+}
+
+constexpr int rows_at_a_time = 128;
+
+class MemoryOfHeads : public Memory {
+protected:
+    MemoryOfHeads() : Memory(rows_at_a_time) {}
+};
+INSTANTIATE_TEST_SUITE_P(HeadDims, MemoryOfHeads, ::testing::Values(0, head_dim), name);
+
+TEST_P(MemoryOfHeads, IsAllocatedOnceForThoseThatAreTakenAtATime) {
+    if (flash.machine.float_lanes < 8) GTEST_SKIP() << "without AVX a thread takes one head at a time";
+    const int64_t rows = flash.blocking.rows_per_tile, most = dsl::Blocking::most_heads_at_a_time;
+    for (const int64_t queries : {int64_t(1), rows, 2 * rows}) {
+        const int64_t heads = std::min(rows_at_a_time / ((queries + rows - 1) / rows * rows), most);
+        ASSERT_GT(heads, 1);
+        const int64_t one = allocated_by(queries, 50).calls;
+        EXPECT_GT(one, 0);
+        EXPECT_EQ(allocated_by(queries, 50, "none", heads).calls, one) << queries;
+        EXPECT_EQ(allocated_by(queries, 50, "none", heads + 1).calls, 2 * one) << queries;
+        EXPECT_EQ(allocated_by(queries, 50, "causal", 3 * heads).calls, 3 * one) << queries;
+    }
 }
 
 } // namespace

@@ -57,6 +57,8 @@ TEST(SharedNumbers, TilesOfAttentionAreAsLargeAsTheRuntimeTakesThemToBe) {
                 EXPECT_EQ(tiles.rows_per_tile, runtime::attention_rows_per_tile(cpu, head_dim));
                 EXPECT_EQ(tiles.tiles_per_task, runtime::most_tiles_of_attention_task);
             }
+    EXPECT_EQ(dsl::Blocking::most_heads_at_a_time, runtime::most_attention_heads_at_a_time);
+    EXPECT_EQ(dsl::Blocking::most_cells_at_a_time, runtime::most_attention_cells_at_a_time);
 }
 
 TEST(SharedNumbers, TilesOfLinearLayersDivideTheRowsThatTheRuntimeShares) {

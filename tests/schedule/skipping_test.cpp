@@ -14,7 +14,7 @@
 namespace attune::test::skipping_test {
 namespace {
 
-std::atomic<int64_t> panels, dots, outputs, stores, key_copies, value_copies;
+std::atomic<int64_t> panels, dots, outputs, stores, key_copies, value_copies, packed_queries;
 
 int32_t count_panel() { return int32_t(panels++); }
 int32_t count_dot() { return int32_t(dots++); }
@@ -22,10 +22,11 @@ int32_t count_output() { return int32_t(outputs++); }
 int32_t count_store() { return int32_t(stores++); }
 int32_t count_key_copy() { return int32_t(key_copies++); }
 int32_t count_value_copy() { return int32_t(value_copies++); }
+int32_t count_packed_query() { return int32_t(packed_queries++); }
 
 /** Counts, in the finished code: panels of dot products computed, stores into their sums, into those of weights times values but for
- * what these begin with, into the scores, and into copies of keys and values. Halide's own tracing would not do: a traced Func has an
- * effect, and what has an effect isn't skipped. */
+ * what these begin with, into the scores, into copies of keys and values, and into packed queries. Halide's own tracing would not do: a
+ * traced Func has an effect, and what has an effect isn't skipped. */
 class Counting : public Halide::Internal::IRMutator {
     using Halide::Internal::IRMutator::visit;
 
@@ -45,6 +46,7 @@ class Counting : public Halide::Internal::IRMutator {
         if (is_of(op->name, "block_output") && !is_const_zero(op->value)) return counted("attune_test_count_output", store);
         if (is_of(op->name, "key_block")) return counted("attune_test_count_key_copy", store);
         if (is_of(op->name, "value_block")) return counted("attune_test_count_value_copy", store);
+        if (is_of(op->name, "packed_query")) return counted("attune_test_count_packed_query", store);
         return is_of(op->name, "score") ? counted("attune_test_count_store", store) : store;
     }
 };
@@ -60,7 +62,8 @@ struct CountingFlash : Flash {
                                       {"attune_test_count_output", Halide::JITExtern(count_output)},
                                       {"attune_test_count_store", Halide::JITExtern(count_store)},
                                       {"attune_test_count_key_copy", Halide::JITExtern(count_key_copy)},
-                                      {"attune_test_count_value_copy", Halide::JITExtern(count_value_copy)}});
+                                      {"attune_test_count_value_copy", Halide::JITExtern(count_value_copy)},
+                                      {"attune_test_count_packed_query", Halide::JITExtern(count_packed_query)}});
         compile();
     }
 };
@@ -149,6 +152,12 @@ protected:
         return outputs / ((p.value_dim() + step - 1) / step * step);
     }
 
+    /** Keys of whole panels, the first of which begins with the first of so many. */
+    int64_t in_panels(int64_t keys) const {
+        const int64_t width = flash.blocking.keys_per_panel;
+        return (keys + width - 1) / width * width;
+    }
+
     /** Stores into the scores of one panel in one pass. */
     int64_t stores_per_panel() const {
         return int64_t(flash.blocking.keys_per_panel) * flash.blocking.rows_per_tile / flash.machine.float_lanes;
@@ -187,6 +196,8 @@ protected:
     }
 
     const int64_t channels = GetParam().head_dim == 0 ? 8 : GetParam().head_dim;
+    const int64_t whole_vectors = // channels, of values in whole steps
+        GetParam().head_dim == 0 ? 2 * std::lcm(flash.blocking.value_step, flash.machine.float_lanes) : channels;
 };
 
 INSTANTIATE_TEST_SUITE_P(Tiles, SkippingInTiles, ::testing::ValuesIn(tuned_tiles()), name);
@@ -231,16 +242,19 @@ TEST_P(SkippingInTiles, OfABooleanTensorIsExactAsWell) {
     EXPECT_EQ(panels, exact);
 }
 
-// Where a head's keys and values lie one after the other, only what a panel past the last key could hold is copied. Rows of values are of
-// whole steps and vectors, as those in place have to be.
+// Where a head's keys and values lie one after the other, only the panel that goes past the last key is copied. Rows of values are of whole
+// steps and vectors, as those in place have to be.
 TEST_P(SkippingInTiles, CopiesNothingThatCanBeReadInPlace) {
     const bool in_place = flash.blocking.reads_in_place;
     EXPECT_EQ(in_place, flash.machine.float_lanes >= 8);
-    const int64_t width = flash.blocking.keys_per_panel, keys = 503, heads = 2,
-                  dim = GetParam().head_dim == 0 ? 2 * std::lcm(flash.blocking.value_step, flash.machine.float_lanes) : channels;
+    const int64_t width = flash.blocking.keys_per_panel, keys = 503, heads = 2, dim = whole_vectors;
     AttentionProblem p = normal_problem({1, heads, heads, 203, keys, dim, dim}, random);
     const int64_t rows = flash.blocking.rows_per_tile * flash.blocking.tiles_per_task, tasks = (p.queries() + rows - 1) / rows;
-    const int64_t all = keys * heads * tasks * dim / flash.machine.float_lanes, last = all / keys * (2 * width);
+    // A block's copies go on for another panel, since its last may begin anywhere before its end.
+    const int64_t of_block = *Halide::Internal::as_const_int(flash.blocking.keys_per_block), blocks = (keys + of_block - 1) / of_block;
+    const int64_t of_key = heads * tasks * dim / flash.machine.float_lanes, last = width * of_key;
+    const int64_t all = (in_panels(keys) + (blocks - 1) * width) * of_key;
+    ASSERT_NE(keys % width, 0);
     for (const bool keys_apart : {false, true})
         for (const bool values_apart : {false, true}) {
             AttentionProblem given = p;
@@ -256,11 +270,37 @@ TEST_P(SkippingInTiles, CopiesNothingThatCanBeReadInPlace) {
             if (values_apart) set_apart(given.v);
             key_copies = value_copies = 0;
             expect_exact(flash.jit.run(given), p);
-            EXPECT_GE(key_copies, keys_apart || !in_place ? all : 1);
-            EXPECT_LE(key_copies, keys_apart || !in_place ? all + all / 4 : last);
-            EXPECT_GE(value_copies, values_apart || !in_place ? all : 1);
-            EXPECT_LE(value_copies, values_apart || !in_place ? all + all / 4 : last);
+            EXPECT_EQ(key_copies, keys_apart || !in_place ? all : last);
+            EXPECT_EQ(value_copies, values_apart || !in_place ? all : last);
         }
+}
+
+TEST_P(SkippingInTiles, CopiesThePanelsOfATaskAlone) {
+    const int64_t heads = 2, lanes = flash.machine.float_lanes;
+    for (const int64_t back : {5, 30, 61}) {
+        AttentionProblem p = normal_problem({1, heads, heads, flash.blocking.rows_per_tile, 150, whole_vectors, whole_vectors}, random,
+                                            Layout::tokens_first()); // so that nothing is read in place
+        p.mask = "window(" + std::to_string(back) + ", 0)";
+        p.offset = 75;
+        key_copies = value_copies = 0;
+        expect_exact(flash.jit.run(p), p);
+        const int64_t copied = in_panels(back + p.queries()) * heads * whole_vectors / lanes;
+        EXPECT_EQ(key_copies, copied) << back;
+        EXPECT_EQ(value_copies, copied) << back;
+    }
+}
+
+TEST_P(SkippingInTiles, PacksOnlyRowsThatAreMultiplied) {
+    const int64_t first_rows = flash.blocking.first_rows, rows = flash.blocking.rows_per_tile, lanes = flash.machine.float_lanes;
+    ASSERT_GT(first_rows, 0);
+    const std::pair<int64_t, int64_t> packed_of[] = {
+        {1, first_rows}, {first_rows, first_rows}, {first_rows + 1, rows}, {rows + 1, rows + first_rows}, {2 * rows, 2 * rows}};
+    for (const auto &[queries, packed] : packed_of) {
+        const AttentionProblem p = normal_problem({1, 1, 1, queries, 50, channels, channels}, random);
+        packed_queries = 0;
+        expect_exact(flash.jit.run(p), p);
+        EXPECT_EQ(packed_queries, packed / lanes * channels) << queries;
+    }
 }
 
 class SkippingByCompiledMask : public Skipping {
