@@ -96,8 +96,8 @@ private:
     void storage() const {
         const dsl::Operands &o = a.operands;
         const dsl::BlockState &p = a.partial;
-        for (Func f : {a.ranges.gap, a.ranges.gap_range, o.query, o.key, o.value, a.fold.state, a.panels.bias.rows, a.scores.masked,
-                       p.weight, p.kept})
+        for (Func f : {a.ranges.gap, a.ranges.gap_range, o.query_lines, o.query, o.key, o.value, a.fold.state, a.panels.bias.rows,
+                       a.scores.masked, p.weight, p.kept})
             f.hoist_storage(tasks(), task_group);
         if (Func f = p.kept_weight; tiled()) f.hoist_storage(tasks(), task_group);
         for (Func f : {a.ranges.of_tile, a.fold.starved, a.fold.attends})
@@ -198,7 +198,7 @@ private:
             .reorder(row_inner, dim, row_outer, tile)
             .vectorize(row_inner); // by TurnSquares
         if (a.blocking.products.parts > 1) query.reorder(row_inner, dim, part, row_outer, tile);
-        lines.compute_at(query, row_outer).hoist_storage(tasks(), task_group).bound_extent(row, lanes);
+        lines.compute_at(query, row_outer).bound_extent(row, lanes);
         only_one(lines, {tile});
         if (a.blocking.products.pairs) lines.bound_extent(dim, a.operands.stored_dims);
         vectorize(lines, dim, in_whole_vectors(a.scores.dims.x.extent()));
